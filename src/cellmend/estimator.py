@@ -1,0 +1,421 @@
+"""CellMender: the table of contents. Each method is a few named steps; follow them into the modules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Generator, Tensor
+
+import cellmend
+from cellmend.encoding import Cells, LevelColumn, Table, TableEncoder, TableError, read_table
+from cellmend.findings import expect, explain, to_frame
+from cellmend.inference import (
+    METHODS,
+    Evidence,
+    Reconstruction,
+    cell_nll,
+    cell_pi,
+    cell_pi_clamped,
+    in_chunks,
+    judge,
+    level_probabilities,
+    lower_bound,
+    reconstruct,
+)
+from cellmend.network import RVAE
+from cellmend.persistence import ModelFileError, load_model, save_model
+from cellmend.schema import Schema, resolve_schema
+from cellmend.training import train
+
+WEIGHTS = ("coordinate", "amortized", "none")
+SCORES = ("pi", "nll")
+
+PAPER: dict[str, Any] = {
+    "weights": "coordinate",
+    "alpha": 0.95,
+    "outlier_scale": 2.0,
+    "latent_dim": 20,
+    "hidden_dim": 400,
+    "embedding_dim": 50,
+    "epochs": 100,
+    "batch_size": 150,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "repair_method": "map",
+}
+"""RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
+
+
+class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Find the corrupted cells of a table and what they should have been.
+
+    Parameters
+    ----------
+    weights : "coordinate" (RVAE-CVI), "amortized" (RVAE-AVI) or "none" (a plain VAE).
+    alpha : prior probability that a cell is clean.
+    outlier_scale : width of the corrupted component, in standard deviations of the column.
+    latent_dim, hidden_dim, embedding_dim : sizes of the network.
+    epochs, batch_size, learning_rate, weight_decay : training with Adam.
+    repair_method : "map", "one-stage" or "two-stage"; scores follow it, as in the paper.
+    threshold : cells at least this suspicious are flagged and repaired.
+    impute : should `repair` also fill missing cells?
+    schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
+    device : "auto", "cpu", "cuda" or a torch device.
+    random_state : an int makes fits and answers repeatable.
+    verbose : show a progress bar while fitting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> table = np.column_stack([x, 2 * x, -x])
+    >>> table[7, 1] = 9.0
+    >>> mender = CellMender(epochs=20, random_state=0).fit(table)
+    >>> mender.findings(table)[["row", "column", "value"]].head(1).values.tolist()
+    [[7, 'x1', 9.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        weights: str = "coordinate",
+        alpha: float = 0.95,
+        outlier_scale: float = 2.0,
+        latent_dim: int = 20,
+        hidden_dim: int = 400,
+        embedding_dim: int = 50,
+        epochs: int = 100,
+        batch_size: int = 150,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+        repair_method: str = "map",
+        threshold: float = 0.5,
+        impute: bool = False,
+        schema: Schema | Mapping[Any, Any] | None = None,
+        device: str | torch.device = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.weights = weights
+        self.alpha = alpha
+        self.outlier_scale = outlier_scale
+        self.latent_dim = latent_dim
+        self.hidden_dim = hidden_dim
+        self.embedding_dim = embedding_dim
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.repair_method = repair_method
+        self.threshold = threshold
+        self.impute = impute
+        self.schema = schema
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
+        self._check_settings()
+        table = self._read(X, reset=True)
+        self.schema_ = resolve_schema(table.arrow, self.schema)
+        self.encoder_ = TableEncoder.fit(self.schema_, table)
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31))
+        self.network_ = self._new_network()
+        self.network_.initialize(torch.Generator().manual_seed(self.seed_))
+        device = self._device()
+        self.network_.to(device)
+        with self._progress() as on_epoch:
+            self.history_ = train(
+                self.network_,
+                self.encoder_.encode(table).to(device),
+                weights=self.weights,
+                alpha=self.alpha,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                weight_decay=self.weight_decay,
+                generator=self._generator(),
+                on_epoch=on_epoch,
+            )
+        self.offset_ = self._row_threshold(X)
+        return self
+
+    # ------------------------------------------------------------ which cells, which rows
+
+    def cell_suspicion(self, X: Any) -> Any:
+        """Probability in [0, 1] that each cell is corrupted, 1 - pi; the kind and shape of X."""
+        table = self._read(X)
+        return table.matrix_of(self.encoder_.spread(self._suspicion(table), table))
+
+    def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
+        """How bad each cell is, (rows, columns), higher = worse: kind "pi" (-log pi) or "nll" (-log p)."""
+        score = {"pi": cell_pi, "nll": cell_nll}[self._score_kind(kind)]
+        table = self._read(X)
+        return self.encoder_.spread(self._score(table, score), table)
+
+    def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
+        """How bad each row is, (rows,), higher = worse: the sum of its cells, with pi clamped."""
+        score = {"pi": cell_pi_clamped, "nll": cell_nll}[self._score_kind(kind)]
+        total: NDArray[np.float64] = self._score(self._read(X), score).sum(axis=1)
+        return total
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Minus the row scores: lower = worse, as in scikit-learn."""
+        return -self.row_scores(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Below 0 for rows that `predict` calls corrupted."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """1 for clean rows, -1 for corrupted ones."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean ELBO per row, higher = better; what GridSearchCV compares by default."""
+        bounds = [
+            lower_bound(self.network_, chunk, weights=self.weights, alpha=self.alpha, generator=generator)
+            for chunk, generator in self._chunks(self._read(X))
+        ]
+        return float(torch.cat(bounds).double().mean())
+
+    # ------------------------------------------------------------ what they should have been
+
+    def reconstruct(self, X: Any, method: str | None = None) -> Any:
+        """Every modelled cell as the clean component sees it, missing ones included; the kind of X."""
+        table = self._read(X)
+        values = self._clean_values(table, method)
+        return self.encoder_.replace(table, values, np.ones(values.shape, dtype=bool))
+
+    def reconstruct_proba(self, X: Any, method: str | None = None) -> dict[str, Any]:
+        """For each category or ordinal column, a table rows × levels of probabilities."""
+        table = self._read(X)
+        parts: dict[int, list[Tensor]] = {}
+        for _, _, seen in self._reconstruct(table, method):
+            for d, probabilities in level_probabilities(self.network_, seen):
+                parts.setdefault(d, []).append(probabilities.cpu())
+        return {
+            column.name: table.matrix_of(torch.cat(parts[d])[:, : len(column.levels)].numpy(), column.levels)
+            for d, column in enumerate(self.encoder_.columns)
+            if isinstance(column, LevelColumn)
+        }
+
+    def repair(self, X: Any, impute: bool | None = None) -> Any:
+        """X with its flagged cells repaired, and missing cells filled if `impute`; kind and types of X."""
+        table = self._read(X)
+        change = self._suspicion(table) >= self.threshold
+        if self.impute if impute is None else impute:
+            change |= ~self.encoder_.encode(table).observed.numpy()
+        return self.encoder_.replace(table, self._clean_values(table, None), change)
+
+    def transform(self, X: Any) -> Any:
+        """The same as `repair`, for pipelines."""
+        return self.repair(X)
+
+    def findings(self, X: Any) -> Any:
+        """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
+        low, high, reason; a DataFrame of the kind of X."""
+        table = self._read(X)
+        scores, suspicion = self._score(table, cell_pi), self._suspicion(table)
+        flagged = torch.from_numpy(suspicion >= self.threshold)
+        found = [
+            explain(expected, table, self.encoder_, suspicion)
+            for first, chunk, seen in self._reconstruct(table, None)
+            for expected in expect(self.network_, seen, flagged[first : first + len(chunk)], first)
+        ]
+        places = {column.name: d for d, column in enumerate(self.encoder_.columns)}
+        found.sort(key=lambda finding: -scores[finding.row, places[finding.column]])
+        return to_frame(found, table)
+
+    # ------------------------------------------------------------ keeping
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as one file; `cellmend.load` reads it."""
+        check_is_fitted(self)
+        header = {
+            "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
+            "settings": self._settings(),
+            "schema": Schema.to_dict(self.schema_),
+            "columns": self.encoder_.to_json(),
+            "named": hasattr(self, "feature_names_in_"),
+            "seed": self.seed_,
+            "offset": self.offset_,
+            "history": self.history_,
+        }
+        save_model(path, header, self.network_.state_dict())
+
+    # ------------------------------------------------------------ steps shared by the above
+
+    def _read(self, X: Any, *, reset: bool = False) -> Table:
+        if not reset:
+            check_is_fitted(self)
+        table = read_table(X)
+        if reset and table.arrow.num_rows < 2:
+            raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
+        validate_data(self, table.native, reset=reset, skip_check_array=True)
+        return table
+
+    def _chunks(self, table: Table) -> Iterator[tuple[Cells, Generator]]:
+        generator = self._generator()
+        for chunk in in_chunks(self.network_, self.encoder_.encode(table)):
+            yield chunk, generator
+
+    def _score(self, table: Table, score: Callable[[Evidence], Tensor]) -> NDArray[np.float64]:
+        """`score` of every modelled cell, (N, D); 0 where missing."""
+        parts = []
+        for chunk, generator in self._chunks(table):
+            evidence = judge(
+                self.network_,
+                chunk,
+                method=self.repair_method,
+                weights=self.weights,
+                alpha=self.alpha,
+                generator=generator,
+            )
+            parts.append(torch.where(chunk.observed, score(evidence), 0.0).double().cpu())
+        return torch.cat(parts).numpy()
+
+    def _suspicion(self, table: Table) -> NDArray[np.float64]:
+        return self._score(table, lambda evidence: (-evidence.logit).sigmoid())
+
+    def _reconstruct(self, table: Table, method: str | None) -> Iterator[tuple[int, Cells, Reconstruction]]:
+        """First row, cells and reconstruction of each chunk."""
+        method = _one_of("method", method or self.repair_method, METHODS)
+        first = 0
+        for chunk, generator in self._chunks(table):
+            yield (
+                first,
+                chunk,
+                reconstruct(self.network_, chunk, method=method, alpha=self.alpha, generator=generator),
+            )
+            first += len(chunk)
+
+    def _clean_values(self, table: Table, method: str | None) -> NDArray[np.float64]:
+        """(N, D), in model units."""
+        return torch.cat(
+            [seen.values.double().cpu() for _, _, seen in self._reconstruct(table, method)]
+        ).numpy()
+
+    def _score_kind(self, kind: str | None) -> str:
+        if kind == "pi" and self.weights == "none":
+            raise ValueError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
+        return _one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
+
+    def _row_threshold(self, X: Any) -> float:
+        """Score below which a row counts as corrupted: clean with probability under 1 - threshold,
+        or, where scores are no probabilities, among the share 1 - alpha of the worst fitted rows."""
+        if self.weights == "none":
+            return float(np.quantile(self.score_samples(X), 1 - self.alpha))
+        return math.log(1 - self.threshold)
+
+    def _new_network(self) -> RVAE:
+        return RVAE(
+            self.encoder_.columns,
+            latent_dim=self.latent_dim,
+            hidden_dim=self.hidden_dim,
+            embedding_dim=self.embedding_dim,
+            outlier_scale=self.outlier_scale,
+            amortized=self.weights == "amortized",
+        )
+
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device(self.device)
+
+    def _generator(self) -> Generator:
+        device = self.network_.decoder_output.bias.device
+        return torch.Generator(device).manual_seed(self.seed_)
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[int, float], None]]:
+        if not self.verbose:
+            yield lambda epoch, bound: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("Fitting", total=self.epochs)
+            yield lambda epoch, bound: progress.update(task, completed=epoch + 1)
+
+    def _settings(self) -> dict[str, Any]:
+        """The constructor's arguments as JSON holds them."""
+        settings = self.get_params(deep=False)
+        if not isinstance(self.random_state, int):
+            settings["random_state"] = None
+        if self.schema is not None:
+            settings["schema"] = Schema.of(self.schema).to_dict()
+        return settings | {"device": str(self.device)}
+
+    def _check_settings(self) -> None:
+        _one_of("weights", self.weights, WEIGHTS)
+        _one_of("repair_method", self.repair_method, METHODS)
+        for name in ("latent_dim", "hidden_dim", "embedding_dim", "epochs", "batch_size"):
+            _must(
+                name,
+                getattr(self, name),
+                "a whole number from 1",
+                lambda v: v >= 1 and v == int(v),
+            )
+        for name in ("alpha", "threshold"):
+            _must(name, getattr(self, name), "between 0 and 1", lambda v: 0 < v < 1)
+        for name in ("outlier_scale", "learning_rate"):
+            _must(name, getattr(self, name), "above 0", lambda v: v > 0)
+        _must("weight_decay", self.weight_decay, "0 or above", lambda v: v >= 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def load(path: str | Path) -> CellMender:
+    """A fitted CellMender from a file that `save` wrote; no code in the file is run."""
+    header, weights = load_model(path)
+    try:
+        mender = CellMender(**header["settings"])
+        mender.schema_ = Schema.from_dict(header["schema"])
+        names = [column.name for column in mender.schema_]
+        mender.encoder_ = TableEncoder.from_json(header["columns"], names)
+        mender.network_ = mender._new_network()
+        mender.network_.load_state_dict(weights)
+        mender.seed_, mender.offset_, mender.history_ = header["seed"], header["offset"], header["history"]
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelFileError(
+            f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
+            "Hint: save the model again."
+        ) from None
+    mender.network_.to(mender._device())
+    mender.n_features_in_ = len(names)
+    if header["named"]:
+        mender.feature_names_in_ = np.array(names, dtype=object)
+    return mender
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
+    return str(value)
+
+
+def _must(name: str, value: Any, what: str, holds: Callable[[Any], bool]) -> None:
+    if not (isinstance(value, Real) and holds(value)):
+        raise ValueError(f"{name} must be {what}; it is {value!r}.")

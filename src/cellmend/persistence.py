@@ -1,0 +1,82 @@
+"""One file per model: a JSON header and the weights, as a safetensors file; loading it runs no code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import safetensors
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as write_tensors
+from torch import Tensor
+
+FORMAT = 1
+KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read."""
+
+
+def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Write header and weights under a temporary name, then rename: the file is whole or not there."""
+    path = Path(path)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    header = {"format": FORMAT, **header}
+    header["sha256"] = _digest(header, weights)
+    content = write_tensors(weights, metadata={KEY: json.dumps(header)})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and weights of a model file, checked."""
+    path = Path(path)
+    content = path.read_bytes()
+    try:
+        weights = read_tensors(content)
+        header = json.loads(_metadata(content)[KEY])
+        written, expected = header.pop("format"), header.pop("sha256")
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelFileError(
+            f"A model file must be a whole file written by CellMender.save; {path.name} is not "
+            f"({type(error).__name__}: {error}). Hint: save the model again."
+        ) from None
+    if written != FORMAT:
+        raise ModelFileError(
+            f"{path.name} has format {written}; this cellmend reads format {FORMAT}. "
+            "Hint: upgrade cellmend, or fit and save the model again."
+        )
+    if _digest({"format": written, **header}, weights) != expected:
+        raise ModelFileError(
+            f"The contents of {path.name} must match its checksum; they do not, so the file is damaged. "
+            "Hint: copy it again or save the model again."
+        )
+    return header, weights
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """safetensors: 8 bytes length, that many bytes of JSON, then the tensors."""
+    (length,) = struct.unpack("<Q", content[:8])
+    metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
+    return metadata
+
+
+def _digest(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
+    """SHA-256 over header and weights: safetensors itself does not notice a flipped bit."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(f"{name} {weights[name].dtype} {tuple(weights[name].shape)}".encode())
+        digest.update(weights[name].numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,325 @@
+"""What kind of values each column holds: real, category, count or ordinal."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import yaml
+
+Level = str | int | float | bool
+
+KINDS = ("real", "category", "count", "ordinal")
+IGNORE = "ignore"
+
+# The rules of inference, in one place; docs/schema.md says them in words.
+FEW_VALUES = 20  # whole numbers with at most this many distinct values are codes or levels
+LARGEST_COUNT = 100
+COUNT_DISPERSION = (1 / 3, 2.0)  # variance / mean of a count; 1 for a Poisson
+MOST_TEXT_LEVELS = 0.5  # text with more distinct values than this share of its rows is free text
+FEW_TEXT_LEVELS = 10  # ... unless it has no more than this many
+IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid)$", re.IGNORECASE)
+FEWEST_IDENTIFIERS = 20  # in a shorter table, all values distinct is no sign of an identifier
+LARGEST_EXACT_WHOLE = 2**53  # beyond it neighbouring whole numbers are equal as floats
+
+
+class SchemaError(ValueError):
+    """A schema that cannot be read, or that does not fit the table."""
+
+
+class SchemaWarning(UserWarning):
+    """A column is left out of the model."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its kind, the levels it may hold (in order), why it is left out.
+
+    >>> Column("size", "ordinal", levels=("S", "M", "L")).kind
+    'ordinal'
+    """
+
+    name: str
+    kind: str
+    levels: tuple[Level, ...] | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in (*KINDS, IGNORE):
+            raise SchemaError(
+                f"The kind of column {self.name!r} must be one of {', '.join(KINDS)} or {IGNORE}; "
+                f"it is {self.kind!r}.{_did_you_mean(self.kind, (*KINDS, IGNORE))}"
+            )
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table in order.
+
+    >>> schema = Schema((Column("age", "count"), Column("size", "ordinal", ("S", "M"))))
+    >>> print(schema)
+    age: count
+    size:
+      kind: ordinal
+      levels: [S, M]
+    >>> Schema.from_yaml(str(schema)) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return self.to_yaml().rstrip("\n")
+
+    def to_yaml(self) -> str:
+        """The schema as YAML, one entry a column, for a person to edit."""
+        return "".join(_entry_as_yaml(name, entry) for name, entry in self.to_dict().items()) or "{}\n"
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Schema:
+        """A schema from YAML: `name: kind`, or `name: {kind: ..., levels: [...]}`."""
+        try:
+            entries = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise SchemaError(
+                f"A schema must be YAML of the form 'column: kind'; it cannot be read: {error}"
+            ) from None
+        if not isinstance(entries, Mapping):
+            raise SchemaError("A schema must be YAML of the form 'column: kind', one a line.")
+        return cls.from_dict(entries)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[Any, Any]) -> Schema:
+        """A schema from a mapping of column to kind, or to a mapping with kind and levels.
+
+        >>> Schema.from_dict({"age": "count"})["age"].kind
+        'count'
+        """
+        return cls(tuple(_column_from_entry(str(name), entry) for name, entry in entries.items()))
+
+    @classmethod
+    def of(cls, given: Schema | Mapping[Any, Any]) -> Schema:
+        """What a user gives as `schema=`, as a Schema."""
+        if isinstance(given, Schema):
+            return given
+        if not isinstance(given, Mapping):
+            raise SchemaError(
+                f"schema must be a Schema or a mapping of column to kind; it is a {type(given).__name__}."
+            )
+        return cls.from_dict(given)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The opposite of from_dict, in plain values."""
+        return {c.name: {k: v for k, v in asdict(c).items() if v and k != "name"} for c in self.columns}
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as a YAML file."""
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a YAML file."""
+        return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+
+
+def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None) -> Schema:
+    """The schema to fit with: inferred from the table, overruled by what the user gave.
+
+    Columns that inference leaves out are named in a SchemaWarning.
+
+    >>> resolve_schema(pa.table({"x": [0.5, 1.5, 2.5]}), {"x": "category"})["x"].kind
+    'category'
+    """
+    asked = {column.name: column for column in Schema.of(given or {})}
+    unknown = [name for name in asked if name not in table.column_names]
+    if unknown:
+        raise SchemaError(
+            f"The schema names column {unknown[0]!r}, which the table does not have."
+            f"{_did_you_mean(unknown[0], table.column_names)}"
+        )
+    schema = Schema(
+        tuple(
+            asked[name] if name in asked else infer_column(name, values)
+            for name, values in zip(table.column_names, table.columns, strict=True)
+        )
+    )
+    left_out = [c for c in schema if c.kind == IGNORE and c.name not in asked]
+    if left_out:
+        listed = "; ".join(f"{c.name!r} ({c.reason})" for c in left_out)
+        warnings.warn(f"Left out of the model: {listed}.", SchemaWarning, stacklevel=3)
+    if all(column.kind == IGNORE for column in schema):
+        raise SchemaError(
+            "At least one column must vary and hold numbers or categories; every column is "
+            "left out. Hint: declare kinds with schema={'column': 'category'}."
+        )
+    return schema
+
+
+def infer_schema(table: pa.Table) -> Schema:
+    """The kind of every column, from its type and values.
+
+    >>> print(infer_schema(pa.table({"smoker": [True, False, True], "bmi": [21.5, 30.1, 24.9]})))
+    smoker: category
+    bmi: real
+    """
+    return Schema(
+        tuple(infer_column(name, c) for name, c in zip(table.column_names, table.columns, strict=True))
+    )
+
+
+def infer_column(name: str, values: pa.ChunkedArray) -> Column:
+    """The kind of one column; the first rule that holds decides."""
+    observed = values.drop_null()
+    kind_of_values = family(values.type)
+    if len(observed) == 0:
+        return Column(name, IGNORE, reason="all its cells are missing")
+    if kind_of_values == "other":
+        return Column(name, IGNORE, reason=f"values of type {values.type} are not modelled")
+    distinct = pc.unique(plain(observed))
+    if len(distinct) == 1:
+        return Column(name, IGNORE, reason=f"constant: always {distinct[0].as_py()!r}")
+    if pa.types.is_dictionary(values.type) and values.type.ordered:
+        return Column(name, "ordinal", levels=_declared_levels(values))
+    if kind_of_values == "boolean":
+        return Column(name, "category")
+    if kind_of_values == "text":
+        return _infer_text(name, len(distinct), len(observed))
+    if _are_whole(distinct):
+        return _infer_whole(name, plain(observed), distinct)
+    return Column(name, "real")
+
+
+def _infer_text(name: str, distinct: int, rows: int) -> Column:
+    if distinct > max(FEW_TEXT_LEVELS, MOST_TEXT_LEVELS * rows):
+        return Column(name, IGNORE, reason=f"identifier or free text: {distinct} different values")
+    return Column(name, "category")
+
+
+def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:
+    low, high = (float(bound) for bound in pc.min_max(observed).as_py().values())
+    if max(abs(low), abs(high)) > LARGEST_EXACT_WHOLE:
+        return Column(name, IGNORE, reason="whole numbers beyond 2**53 are labels, not quantities")
+    if _is_identifier(name, observed, distinct, span=high - low + 1):
+        return Column(name, IGNORE, reason="identifier: a different whole number in every row")
+    if len(distinct) == 2:
+        return Column(name, "category")
+    if _is_count(observed, low, high):
+        return Column(name, "count")
+    if len(distinct) <= min(FEW_VALUES, len(observed) / 5):
+        gap_free = high - low + 1 == len(distinct)
+        levels = tuple(int(level) for level in sorted(distinct.to_pylist()))
+        return Column(name, "ordinal", levels=levels) if gap_free else Column(name, "category")
+    return Column(name, "real")
+
+
+def _is_count(observed: pa.ChunkedArray, low: float, high: float) -> bool:
+    mean, variance = pc.mean(observed).as_py(), pc.variance(observed).as_py()
+    least, most = COUNT_DISPERSION
+    return low == 0 and high <= LARGEST_COUNT and least * mean <= variance <= most * mean
+
+
+def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, span: float) -> bool:
+    """All distinct, and numbered without gaps, in row order, or called an id."""
+    if len(distinct) < len(observed) or len(observed) < FEWEST_IDENTIFIERS:
+        return False
+    steps = pc.pairwise_diff(pc.cast(observed, pa.float64()).combine_chunks()).drop_null()
+    sorted_rows = pc.min(steps).as_py() > 0 or pc.max(steps).as_py() < 0
+    return span == len(distinct) or sorted_rows or bool(IDENTIFIER_NAME.search(name))
+
+
+def _are_whole(distinct: pa.Array) -> bool:
+    if not pa.types.is_floating(distinct.type):
+        return True
+    return bool(pc.all(pc.equal(distinct, pc.round(distinct))).as_py())
+
+
+def family(type_: pa.DataType) -> str:
+    """'boolean', 'text', 'number', or 'other' for what no kind can hold."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_boolean(type_):
+        return "boolean"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return "text"
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "number"
+    return "other"
+
+
+def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dictionary columns as their values, decimals as floats."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
+
+
+def _declared_levels(values: pa.ChunkedArray) -> tuple[Level, ...]:
+    return tuple(values.combine_chunks().dictionary.to_pylist())
+
+
+def _column_from_entry(name: str, entry: Any) -> Column:
+    if isinstance(entry, Column):
+        return entry
+    if isinstance(entry, str):
+        return Column(name, entry)
+    if not isinstance(entry, Mapping) or "kind" not in entry:
+        raise SchemaError(f"Column {name!r} must have a kind in the schema; it has {entry!r}.")
+    surplus = set(entry) - {"kind", "levels", "reason"}
+    if surplus:
+        raise SchemaError(
+            f"Column {name!r} may have kind, levels and reason in the schema; it has {min(surplus)!r} too."
+        )
+    levels = entry.get("levels")
+    if levels is not None and len(levels) < 2:
+        raise SchemaError(f"The levels of column {name!r} must be two or more; they are {levels!r}.")
+    return Column(
+        name,
+        str(entry["kind"]),
+        levels=None if levels is None else tuple(levels),
+        reason=str(entry.get("reason", "")),
+    )
+
+
+def _entry_as_yaml(name: str, entry: dict[str, Any]) -> str:
+    if "levels" in entry:
+        entry["levels"] = _OneLine(entry["levels"])
+    return _dump({name: entry if len(entry) > 1 else entry["kind"]})
+
+
+class _OneLine(list[Level]):
+    """A list that YAML writes on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+_Dumper.add_representer(
+    _OneLine,
+    lambda dumper, levels: dumper.represent_sequence("tag:yaml.org,2002:seq", levels, flow_style=True),
+)
+
+
+def _dump(entry: dict[str, Any]) -> str:
+    return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def _did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
