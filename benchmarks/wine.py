@@ -52,14 +52,10 @@ def corrupt(clean: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
 
 
 def cell_avpr(scores: NDArray[np.float64], mask: NDArray[np.bool_]) -> float:
-    return float(
-        np.mean([average_precision_score(m, s) for m, s in zip(mask.T, scores.T, strict=True) if m.any()])
-    )
+    return float(np.mean([average_precision_score(m, s) for m, s in zip(mask.T, scores.T, strict=True) if m.any()]))
 
 
-def repair_error(
-    mender: CellMender, clean: pd.DataFrame, dirty: pd.DataFrame, mask: NDArray[np.bool_]
-) -> float:
+def repair_error(mender: CellMender, clean: pd.DataFrame, dirty: pd.DataFrame, mask: NDArray[np.bool_]) -> float:
     """On corrupted cells: (x - repair)² / (x - column mean)² for numbers, Brier score for categories."""
     repaired, probabilities = mender.reconstruct(dirty), mender.reconstruct_proba(dirty)
     errors = []
@@ -96,9 +92,7 @@ def main() -> None:
         "VAE without L2": PAPER | {"weights": "none"},
         "VAE, weight decay 10": PAPER | {"weights": "none", "weight_decay": 10.0},
     }
-    shown = Table(
-        "method", "cell AVPR", "row AVPR", "repair error", "seconds", title="wine, 5 % of rows, 3 seeds"
-    )
+    shown = Table("method", "cell AVPR", "row AVPR", "repair error", "seconds", title="wine, 5 % of rows, 3 seeds")
     for name, settings in methods.items():
         start = time.perf_counter()
         figures = np.array([measure(settings, clean, seed) for seed in SEEDS])

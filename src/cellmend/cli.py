@@ -56,9 +56,7 @@ def options(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "cellmend-demo"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-demo"),
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Overwrite results in the folder.")] = False,
@@ -105,9 +103,7 @@ def _findings_table(findings: Any) -> Table:
 def _refuse_to_overwrite(paths: list[Path], *, force: bool) -> None:
     for path in paths:
         if path.exists() and not force:
-            raise FileExistsError(
-                f"{path} is there already. Hint: choose another folder with -o, or add --force."
-            )
+            raise FileExistsError(f"{path} is there already. Hint: choose another folder with -o, or add --force.")
 
 
 def _write_csv(path: Path, frame: Any) -> None:
@@ -118,3 +114,7 @@ def _write_csv(path: Path, frame: Any) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 from torch import Tensor
@@ -96,7 +98,10 @@ def read_table(X: Any) -> Table:
     >>> read_table(np.eye(2)).arrow.column_names
     ['x0', 'x1']
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:
+        raise TableError(_repeated_name(X)) from None
     if not isinstance(frame, nw.DataFrame):
         return _read_array(X)
     names = _column_names(X)
@@ -128,14 +133,12 @@ def _column_names(X: Any) -> list[str]:
             "Feature names only support names that are all strings, or none of them; "
             f"{odd!r} stands beside text. Hint: table.columns = table.columns.astype(str)."
         )
-    names = [str(name) for name in given]
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
-        raise TableError(
-            f"Column names must differ; {min(repeated)!r} stands {names.count(min(repeated))} times. "
-            "Hint: rename or drop one of the columns."
-        )
-    return names
+    return [str(name) for name in given]
+
+
+def _repeated_name(X: Any) -> str:
+    name, times = Counter(_labels(X)).most_common(1)[0]
+    return f"Column names must differ; {name!r} stands {times} times. Hint: rename or drop one of the columns."
 
 
 def _to_arrow(column: nw.Series[Any]) -> pa.ChunkedArray:
@@ -178,8 +181,9 @@ class NumberColumn:
 
     def decode(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """Model values in the user's units, at the column's resolution."""
-        numbers = np.nan_to_num(self._to_units(values))
-        return numbers if self.decimals is None else np.round(numbers, self.decimals)
+        with np.errstate(over="ignore"):
+            numbers = np.nan_to_num(self._to_units(values))
+        return numbers if self.decimals is None else _round(numbers, self.decimals)
 
     def decode_one(self, value: float) -> float | int:
         number: float = self.decode(np.array([value])).item()
@@ -289,9 +293,16 @@ def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
 def _decimals(numbers: NDArray[np.float64]) -> int | None:
     """How many decimals the column's values have, nearly all of them."""
     for decimals in range(MOST_DECIMALS + 1):
-        if np.mean(np.round(numbers, decimals) == numbers) >= RESOLUTION_SHARE:
+        if np.mean(_round(numbers, decimals) == numbers) >= RESOLUTION_SHARE:
             return decimals
     return None
+
+
+def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """np.round, also where its multiplication overflows: numbers that large have no decimals."""
+    with np.errstate(over="ignore"):
+        rounded = np.round(numbers, decimals)
+    return np.where(np.isfinite(rounded), rounded, numbers)
 
 
 def _learn_levels(column: Column, values: pa.ChunkedArray) -> Iterable[Level]:
@@ -339,9 +350,7 @@ class TableEncoder:
     @classmethod
     def fit(cls, schema: Schema, table: Table) -> TableEncoder:
         columns = [
-            ENCODED[column.kind].fit(column, table.arrow[column.name])
-            for column in schema
-            if column.kind in ENCODED
+            ENCODED[column.kind].fit(column, table.arrow[column.name]) for column in schema if column.kind in ENCODED
         ]
         return cls(columns, table.arrow.column_names)
 
@@ -397,28 +406,30 @@ def _replace_in_array(table: Table, changes: Changes) -> NDArray[Any]:
 
 
 def _replace_in_frame(table: Table, changes: Changes) -> Any:
-    frame = nw.from_native(table.native, eager_only=True)
-    if frame.implementation.is_pandas_like():
+    if table.gives_pandas:
         return _replace_in_pandas(table, changes)
-    columns = [
-        _replace_in_series(column, *changes[position]) if position in changes else column
-        for position, column in enumerate(frame.iter_columns())
-    ]
-    return frame.select(*columns).to_native()
+    if isinstance(table.native, pa.Table):
+        return _replace_in_arrow(table.native, changes)
+    frame = nw.from_native(table.native, eager_only=True)
+    columns = list(frame.iter_columns())
+    changed = _replace_in_arrow(pa.table({columns[p].name: columns[p].to_arrow() for p in changes}),
+                                dict(enumerate(changes.values())))  # fmt: skip
+    fresh = nw.from_arrow(changed, backend=table._backend).iter_columns()
+    return frame.with_columns(
+        *(new.cast(columns[place].dtype) for place, new in zip(changes, fresh, strict=True))
+    ).to_native()
 
 
-def _replace_in_series(column: nw.Series[Any], rows: NDArray[np.bool_], new: NDArray[Any]) -> nw.Series[Any]:
-    """Through Arrow, where every type of column can be written; the type of the column stays."""
-    values = column.to_arrow()
-    type_ = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    old = values.cast(type_)
-    fresh = pa.array(new.tolist()).cast(type_, safe=False)
-    if isinstance(old, pa.ChunkedArray):
-        old = old.combine_chunks()
-    replaced = pc.replace_with_mask(old, pa.array(rows), fresh).cast(values.type)
-    backend = nw.get_native_namespace(column)
-    series = nw.from_arrow(pa.table({column.name: replaced}), backend=backend)[column.name]
-    return series.cast(column.dtype)
+def _replace_in_arrow(arrow: pa.Table, changes: Changes) -> pa.Table:
+    for position, (rows, new) in changes.items():
+        field, old = arrow.schema.field(position), arrow.column(position).combine_chunks()
+        type_ = old.type.value_type if pa.types.is_dictionary(old.type) else old.type
+        fresh = pa.array(new.tolist()).cast(type_, safe=False)
+        replaced = pc.replace_with_mask(old.cast(type_), pa.array(rows), fresh)
+        if pa.types.is_dictionary(old.type):
+            replaced = replaced.dictionary_encode().cast(old.type)
+        arrow = arrow.set_column(position, field, replaced)
+    return arrow
 
 
 def _replace_in_pandas(table: Table, changes: Changes) -> Any:
@@ -427,9 +438,7 @@ def _replace_in_pandas(table: Table, changes: Changes) -> Any:
         old = frame.iloc[:, position]
         changed = old.copy()
         if hasattr(old, "cat"):
-            changed = changed.cat.add_categories(
-                [v for v in dict.fromkeys(new) if v not in old.cat.categories]
-            )
+            changed = changed.cat.add_categories([v for v in dict.fromkeys(new) if v not in old.cat.categories])
         changed.iloc[np.flatnonzero(rows)] = _in_kind(new, old)
         frame.isetitem(position, changed)
     return frame

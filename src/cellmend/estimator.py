@@ -132,7 +132,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
         self._check_settings()
         table = self._read(X, reset=True)
-        self.schema_ = resolve_schema(table.arrow, self.schema)
+        self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
         self.encoder_ = TableEncoder.fit(self.schema_, table)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = self._new_network()
@@ -307,9 +307,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _clean_values(self, table: Table, method: str | None) -> NDArray[np.float64]:
         """(N, D), in model units."""
-        return torch.cat(
-            [seen.values.double().cpu() for _, _, seen in self._reconstruct(table, method)]
-        ).numpy()
+        return torch.cat([seen.values.double().cpu() for _, _, seen in self._reconstruct(table, method)]).numpy()
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
@@ -392,6 +390,7 @@ def load(path: str | Path) -> CellMender:
     header, weights = load_model(path)
     try:
         mender = CellMender(**header["settings"])
+        mender.schema = None if mender.schema is None else Schema.of(mender.schema)
         mender.schema_ = Schema.from_dict(header["schema"])
         names = [column.name for column in mender.schema_]
         mender.encoder_ = TableEncoder.from_json(header["columns"], names)

@@ -56,9 +56,7 @@ class Expectation:
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
 
 
-def expect(
-    network: RVAE, reconstruction: Reconstruction, flagged: Tensor, first_row: int
-) -> list[Expectation]:
+def expect(network: RVAE, reconstruction: Reconstruction, flagged: Tensor, first_row: int) -> list[Expectation]:
     """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
     rows, columns = flagged.nonzero(as_tuple=True)
     low, high = network.interval(reconstruction.decoded)
@@ -68,10 +66,8 @@ def expect(
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
         at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
         best = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
-        for cell, levels, chances in zip(
-            own.tolist(), best.indices.tolist(), best.values.tolist(), strict=True
-        ):
-            likely[cell] = list(zip(levels, chances, strict=True))
+        for cell, levels, chances in zip(own.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
+            likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
     places = zip((rows + first_row).tolist(), columns.tolist(), *cells.tolist(), likely, strict=True)
     return [Expectation(*place) for place in places]
 
@@ -82,9 +78,7 @@ def explain(
     """One expectation in the user's units and words; `suspicion` is (N, D)."""
     column = encoder.columns[expected.column]
     value = table.arrow.column(encoder.positions[expected.column])[expected.row].as_py()
-    low, high = (
-        None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high)
-    )
+    low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     likely = [(column.decode_one(level), chance) for level, chance in expected.likely]
     return Finding(
         row=expected.row,

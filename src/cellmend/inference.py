@@ -5,6 +5,7 @@ Everything here works on one chunk of rows; `in_chunks` walks a table. Shapes: B
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,9 +50,7 @@ def in_chunks(network: RVAE, cells: Cells) -> Iterator[Cells]:
 
 
 @torch.no_grad()
-def judge(
-    network: RVAE, cells: Cells, *, method: str, weights: str, alpha: float, generator: Generator
-) -> Evidence:
+def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: float, generator: Generator) -> Evidence:
     """Is each cell clean? With method "map" z is the encoder's mean, else the last z of one-stage."""
     if method == "map":
         z = network.encode(cells).mu
@@ -91,13 +90,12 @@ def cell_pi_clamped(evidence: Evidence) -> Tensor:
     >>> cell_pi_clamped(Evidence(torch.zeros(1, 1), torch.tensor([[-50.0]])))
     tensor([[13.8155]])
     """
-    return -evidence.logit.sigmoid().clamp(CLAMP, 1 - CLAMP).log()
+    furthest = math.log((1 - CLAMP) / CLAMP)
+    return F.softplus(-evidence.logit.clamp(-furthest, furthest))
 
 
 @torch.no_grad()
-def reconstruct(
-    network: RVAE, cells: Cells, *, method: str, alpha: float, generator: Generator
-) -> Reconstruction:
+def reconstruct(network: RVAE, cells: Cells, *, method: str, alpha: float, generator: Generator) -> Reconstruction:
     """Each row as the clean component sees it, by one of METHODS."""
     if method == "two-stage":
         return _two_stage(network, cells, alpha=alpha, generator=generator)
@@ -111,9 +109,7 @@ def reconstruct(
 
 def _two_stage(network: RVAE, cells: Cells, *, alpha: float, generator: Generator) -> Reconstruction:
     """Draw which cells are clean by one-stage's pi, hold those, pseudo-Gibbs over the rest."""
-    logit = judge(
-        network, cells, method="one-stage", weights="coordinate", alpha=alpha, generator=generator
-    ).logit
+    logit = judge(network, cells, method="one-stage", weights="coordinate", alpha=alpha, generator=generator).logit
     draw = torch.rand(logit.shape, generator=generator, device=logit.device)
     kept = cells.observed & (draw < logit.sigmoid())
     start = Cells(cells.values, kept)  # a cell not kept enters as the column's average

@@ -147,13 +147,8 @@ class Count(nn.Module):
         return torch.poisson(self._log_rate(decoded).exp(), generator=generator)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
-        """By the cube-root normal approximation of Wilson and Hilferty, exact to a count or so."""
         rate = self._log_rate(decoded).exp()
-        reach = torch.special.ndtri(torch.tensor(0.5 + INTERVAL / 2))
-        low = rate * (1 - 1 / (9 * rate) - reach / (3 * rate.sqrt())).clamp_min(0) ** 3
-        above = rate + 1
-        high = above * (1 - 1 / (9 * above) + reach / (3 * above.sqrt())) ** 3
-        return low.floor(), high.floor()
+        return poisson_quantile(rate, (1 - INTERVAL) / 2), poisson_quantile(rate, (1 + INTERVAL) / 2)
 
     def _log_rate(self, decoded: Tensor) -> Tensor:
         return (decoded + self.log_mean).clamp(*LOG_RATE)
@@ -248,6 +243,21 @@ def poisson_log_probability(values: Tensor, log_rate: Tensor) -> Tensor:
     tensor([-1.])
     """
     return values * log_rate - log_rate.exp() - torch.lgamma(values + 1)
+
+
+def poisson_quantile(rate: Tensor, share: float) -> Tensor:
+    """The smallest count that at least this share of Poisson(rate) does not exceed.
+
+    >>> poisson_quantile(torch.tensor([0.1, 4.0]), 0.95)
+    tensor([1., 8.])
+    """
+    # The normal approximation with its skewness term is right to within 2; look at its neighbours.
+    reach = torch.special.ndtri(torch.tensor(share))
+    guess = (rate + reach * rate.sqrt() + (reach**2 - 1) / 6).round()
+    near = guess[..., None] + torch.arange(-3, 3, device=rate.device)  # candidates
+    at_most = torch.special.gammaincc(near.clamp_min(0) + 1, rate[..., None].expand(near.shape))
+    short = (at_most < share) | (near < 0)
+    return guess - 3 + short.sum(-1)
 
 
 def log_sigmoid_difference(below: Tensor, above: Tensor) -> Tensor:

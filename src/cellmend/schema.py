@@ -97,9 +97,7 @@ class Schema:
         try:
             entries = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise SchemaError(
-                f"A schema must be YAML of the form 'column: kind'; it cannot be read: {error}"
-            ) from None
+            raise SchemaError(f"A schema must be YAML of the form 'column: kind'; it cannot be read: {error}") from None
         if not isinstance(entries, Mapping):
             raise SchemaError("A schema must be YAML of the form 'column: kind', one a line.")
         return cls.from_dict(entries)
@@ -138,10 +136,11 @@ class Schema:
         return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
 
 
-def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None) -> Schema:
+def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None, *, all_real: bool = False) -> Schema:
     """The schema to fit with: inferred from the table, overruled by what the user gave.
 
-    Columns that inference leaves out are named in a SchemaWarning.
+    With `all_real`, as for arrays, every column of numbers is real. Columns that inference leaves
+    out are named in a SchemaWarning.
 
     >>> resolve_schema(pa.table({"x": [0.5, 1.5, 2.5]}), {"x": "category"})["x"].kind
     'category'
@@ -155,7 +154,7 @@ def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None) ->
         )
     schema = Schema(
         tuple(
-            asked[name] if name in asked else infer_column(name, values)
+            asked[name] if name in asked else infer_column(name, values, all_real=all_real)
             for name, values in zip(table.column_names, table.columns, strict=True)
         )
     )
@@ -178,12 +177,10 @@ def infer_schema(table: pa.Table) -> Schema:
     smoker: category
     bmi: real
     """
-    return Schema(
-        tuple(infer_column(name, c) for name, c in zip(table.column_names, table.columns, strict=True))
-    )
+    return Schema(tuple(infer_column(name, c) for name, c in zip(table.column_names, table.columns, strict=True)))
 
 
-def infer_column(name: str, values: pa.ChunkedArray) -> Column:
+def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False) -> Column:
     """The kind of one column; the first rule that holds decides."""
     observed = values.drop_null()
     kind_of_values = family(values.type)
@@ -194,6 +191,8 @@ def infer_column(name: str, values: pa.ChunkedArray) -> Column:
     distinct = pc.unique(plain(observed))
     if len(distinct) == 1:
         return Column(name, IGNORE, reason=f"constant: always {distinct[0].as_py()!r}")
+    if all_real:
+        return Column(name, "real")
     if pa.types.is_dictionary(values.type) and values.type.ordered:
         return Column(name, "ordinal", levels=_declared_levels(values))
     if kind_of_values == "boolean":
@@ -246,7 +245,8 @@ def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, 
 def _are_whole(distinct: pa.Array) -> bool:
     if not pa.types.is_floating(distinct.type):
         return True
-    return bool(pc.all(pc.equal(distinct, pc.round(distinct))).as_py())
+    whole = pc.and_(pc.is_finite(distinct), pc.equal(distinct, pc.round(distinct)))
+    return bool(pc.all(whole).as_py())
 
 
 def family(type_: pa.DataType) -> str:
@@ -317,7 +317,11 @@ _Dumper.add_representer(
 
 
 def _dump(entry: dict[str, Any]) -> str:
-    return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    text = yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    if yaml.safe_load(text) == entry:
+        return text
+    # Some control characters only survive escaped.
+    return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=10_000)
 
 
 def _did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:

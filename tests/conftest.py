@@ -1,0 +1,48 @@
+"""Small tables of all kinds, and one small fitted model, shared by the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from cellmend import CellMender
+
+# Small networks run faster on one thread, and other tests' load cannot change their sums.
+torch.set_num_threads(1)
+
+SMALL = {"epochs": 3, "hidden_dim": 16, "latent_dim": 3, "embedding_dim": 4, "random_state": 0}
+
+
+def mixed_table(rows: int = 120) -> pd.DataFrame:
+    """All four kinds, gaps, whole numbers, and two columns that no model wants."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=rows)
+    table = pd.DataFrame(
+        {
+            "height": np.round(170 + 10 * x, 1),
+            "income": (30_000 + 5_000 * x + 1_000 * rng.normal(size=rows)).round().astype(int),
+            "city": rng.choice(["Rome", "Oslo", "Lima"], rows),
+            "smoker": rng.random(rows) < 0.3,
+            "children": rng.poisson(1.5, rows),
+            "rating": np.clip(np.round(3 + x), 1, 5).astype(int),
+            "id": np.arange(rows),
+            "country": "Norway",
+        }
+    )
+    table.loc[5, "height"] = np.nan
+    table.loc[9, "city"] = None
+    return table
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return mixed_table()
+
+
+@pytest.fixture(scope="session")
+def fitted() -> CellMender:
+    """Fitted to the mixed table; tests must not refit or change it."""
+    with pytest.warns(UserWarning, match="Left out of the model"):
+        return CellMender(**SMALL).fit(mixed_table())

@@ -1,0 +1,174 @@
+"""Bad input: one clear sentence each, what must hold, what came, what to do; or a message and an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from cellmend import CellMender, SchemaError, SchemaWarning, TableError
+
+from .conftest import SMALL
+
+RNG = np.random.default_rng(0)
+GOOD = pd.DataFrame({"x": RNG.normal(size=60), "city": RNG.choice(["Rome", "Oslo"], 60), "n": RNG.poisson(2, 60)})
+
+
+def small() -> CellMender:
+    return CellMender(**SMALL)
+
+
+@pytest.fixture(scope="module")
+def mender() -> CellMender:
+    return small().fit(GOOD)
+
+
+def with_(name, values) -> pd.DataFrame:
+    return GOOD.assign(**{name: values})
+
+
+def replaced(name, row, value) -> pd.DataFrame:
+    column = GOOD[name].astype(object)
+    column.iloc[row] = value
+    return with_(name, column)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (GOOD.iloc[:0], r"must have rows and columns; this one has 0 sample\(s\)"),
+        (GOOD[[]], "must have rows and columns"),
+        (GOOD.iloc[:1], "at least 2 rows to learn from; this one has 1 sample"),
+        (pd.DataFrame(np.eye(2), columns=["a", "a"]), "names must differ; 'a' stands 2 times. Hint: rename"),
+        (replaced("x", 3, np.inf), r"'x' .* must hold finite numbers; row 3 holds inf .* Hint"),
+        (replaced("n", 3, -np.inf), r"'n' .* must hold finite numbers; row 3 holds -inf"),
+        (
+            pl.LazyFrame({"a": [1.0, 2.0]}),
+            r"must be in memory; this one is lazy. Hint: pass table.collect\(\)",
+        ),
+        (pd.DataFrame({"a": ["x"] * 9}), "every column is left out. Hint"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Left out of the model")
+def test_a_table_that_cannot_be_learned_from_is_one_sentence(table, message: str) -> None:
+    with pytest.raises((TableError, SchemaError), match=message) as caught:
+        small().fit(table)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_are_partly_text_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"only support names that are all strings.* 1 stands beside text. Hint"):
+        small().fit(pd.DataFrame({"a": [1.5, 2.5], 1: [1.5, 2.5]}))
+
+
+def test_names_that_are_no_text_at_all_are_fine() -> None:
+    table = pd.DataFrame(RNG.normal(size=(30, 2)), columns=[2020, 2021])
+    assert list(small().fit(table).repair(table).columns) == [2020, 2021]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([None] * 60, r"'extra' \(all its cells are missing\)"),
+        ([4.5] * 60, r"'extra' \(constant: always 4.5\)"),
+        ([10**17 + n for n in range(60)], r"'extra' \(whole numbers beyond 2\*\*53"),
+        ([10**30 + n for n in range(60)], r"'extra' \(identifier or free text"),
+        ([f"note {n}" for n in range(60)], r"'extra' \(identifier or free text: 60 different values"),
+        (pd.date_range("2020", periods=60), r"'extra' \(values of type timestamp"),
+    ],
+    ids=["all missing", "constant", "huge", "beyond 64 bits", "free text", "dates"],
+)
+def test_a_column_that_cannot_be_modelled_is_left_out_with_a_message(column, message: str) -> None:
+    table = with_("extra", column)
+    with pytest.warns(SchemaWarning, match=message):
+        mender = small().fit(table)
+    pd.testing.assert_frame_equal(mender.repair(table)[["extra"]], table[["extra"]])
+
+
+def test_a_mixed_object_column_is_read_as_text() -> None:
+    table = with_("mixed", pd.Series([1, "one", 2.5, None, True] * 12, dtype=object))
+    mender = small().fit(table)
+    assert mender.schema_["mixed"].kind == "category"
+    repaired = mender.reconstruct(table)["mixed"]
+    assert all(type(value) in (int, str, float, bool) for value in repaired)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            replaced("x", 17, "n/a"),
+            "'x' is real and must hold finite numbers; row 17 holds 'n/a'. Hint: leave the",
+        ),
+        (replaced("n", 17, "n/a"), "'n' is count and must hold finite numbers; row 17 holds 'n/a'"),
+        (replaced("x", 5, np.inf), "'x' is real and must hold finite numbers; row 5 holds inf"),
+        (with_("x", "1.5"), "'x' is real and must hold finite numbers; row 0 holds '1.5'"),
+        (
+            with_("city", 1.5),
+            "'city' was fitted as category and must hold text values such as 'Oslo'; it holds double",
+        ),
+    ],
+)
+def test_the_wrong_type_at_score_time_is_one_sentence(mender: CellMender, table, message: str) -> None:
+    with pytest.raises(TableError, match=message) as caught:
+        mender.cell_scores(table)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (GOOD.rename(columns={"x": "y"}), "Feature names unseen at fit time:\n- y"),
+        (GOOD[["x", "city"]], "seen at fit time, yet now missing:\n- n"),
+        (GOOD[["city", "x", "n"]], "must be in the same order"),
+        (GOOD.assign(more=1.0), "unseen at fit time:\n- more"),
+    ],
+)
+def test_other_columns_at_score_time_are_named(mender: CellMender, table, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mender.cell_scores(table)
+
+
+def test_integers_may_come_back_as_floats_with_gaps(mender: CellMender) -> None:
+    scores = mender.cell_scores(with_("n", GOOD["n"].astype(float).where(GOOD.index > 0)))
+    np.testing.assert_array_equal(scores[1:, 2], mender.cell_scores(GOOD)[1:, 2])
+    assert scores[0, 2] == 0
+
+
+def test_a_row_of_gaps_scores_zero_and_can_be_filled(mender: CellMender) -> None:
+    table = GOOD.astype({"n": float})
+    table.loc[4] = [np.nan, None, np.nan]
+    assert mender.row_scores(table)[4] == 0
+    assert mender.predict(table)[4] == 1
+    assert mender.repair(table).loc[4].isna().all()
+    assert mender.repair(table, impute=True).loc[4].notna().all()
+
+
+def test_a_column_that_is_all_missing_at_score_time_scores_zero(mender: CellMender) -> None:
+    for name in ("x", "city", "n"):
+        assert (mender.cell_suspicion(with_(name, None))[name] == 0).all()
+
+
+def test_counts_that_cannot_be_are_findings(mender: CellMender) -> None:
+    suspicion = mender.cell_suspicion(replaced("n", 0, -3).astype({"n": float}))
+    assert suspicion.loc[0, "n"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("X", "error"),
+    [
+        (np.zeros(5), ValueError),
+        (np.zeros((2, 2, 2)), ValueError),
+        ("table.csv", ValueError),
+        (None, ValueError),
+    ],
+)
+def test_what_is_no_table_is_refused(X, error) -> None:
+    with pytest.raises(error):
+        small().fit(X)
+
+
+def test_two_rows_are_enough() -> None:
+    table = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
+    assert small().fit(table).cell_suspicion(table).shape == (2, 2)

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cellmend import PAPER, CellMender, Schema
+
+from .conftest import SMALL, mixed_table
+
+LEFT_OUT = ["id", "country"]
+
+
+def line_table(rows: int = 400) -> pd.DataFrame:
+    """Three columns that follow one another and a category that names the sign; two wrong cells."""
+    x = np.random.default_rng(0).normal(size=rows)
+    table = pd.DataFrame({"a": x, "b": 2 * x, "c": -x, "sign": np.where(x > 0, "plus", "minus")}).round(3)
+    table.loc[7, "b"] = 9.0
+    table.loc[11, "sign"] = "plus" if table.loc[11, "a"] < 0 else "minus"
+    return table
+
+
+@pytest.fixture(scope="module")
+def line_mender() -> CellMender:
+    return CellMender(epochs=60, hidden_dim=64, latent_dim=2, learning_rate=5e-3, random_state=0).fit(line_table())
+
+
+def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
+    table = line_table()
+    suspicion = line_mender.cell_suspicion(table)
+    assert suspicion.loc[7, "b"] > 0.99
+    repaired = line_mender.repair(table)
+    assert abs(repaired.loc[7, "b"] - 2 * table.loc[7, "a"]) < 1.0
+    first = line_mender.findings(table).iloc[0]
+    assert (first["row"], first["column"], first["value"]) == (7, "b", 9.0)
+    assert first["low"] < first["repair"] < first["high"] < 9.0
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"weights": "amortized"}, {"weights": "none"}, {"repair_method": "two-stage"}]
+)
+def test_answers_have_the_kind_shape_and_types_of_the_table(settings) -> None:
+    table = mixed_table()
+    with pytest.warns(UserWarning, match="Left out"):
+        mender = CellMender(**SMALL | settings).fit(table)
+    suspicion = mender.cell_suspicion(table)
+    assert suspicion.shape == table.shape
+    assert list(suspicion.columns) == list(table.columns)
+    assert ((suspicion >= 0) & (suspicion <= 1)).all(axis=None)
+    assert mender.cell_scores(table).shape == table.shape
+    assert mender.row_scores(table).shape == (len(table),)
+    for changed in (mender.repair(table), mender.reconstruct(table), mender.transform(table)):
+        pd.testing.assert_series_equal(changed.dtypes, table.dtypes)
+        pd.testing.assert_frame_equal(changed[LEFT_OUT], table[LEFT_OUT])
+    for name, probabilities in mender.reconstruct_proba(table).items():
+        assert set(probabilities.columns) == set(table[name].dropna())
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
+def test_polars_and_pyarrow_give_the_same_answers_as_pandas(fitted: CellMender, table, convert) -> None:
+    other = convert(table)
+    np.testing.assert_array_equal(fitted.cell_scores(other), fitted.cell_scores(table))
+    repaired = fitted.repair(other)
+    assert type(repaired) is type(other)
+    assert repaired.schema == other.schema
+    pd.testing.assert_frame_equal(repaired.to_pandas(), fitted.repair(table), check_dtype=False)
+    findings = fitted.findings(other)
+    assert type(findings) is type(other)
+    assert len(findings) == len(fitted.findings(table))
+
+
+def test_an_array_is_all_real() -> None:
+    array = np.random.default_rng(0).integers(0, 3, (50, 3)).astype(float)
+    mender = CellMender(**SMALL).fit(array)
+    assert {column.kind for column in mender.schema_} == {"real"}
+    assert isinstance(mender.repair(array), np.ndarray)
+    assert isinstance(mender.cell_suspicion(array), np.ndarray)
+
+
+def test_missing_cells_score_zero_and_stay_missing_unless_asked(fitted: CellMender, table) -> None:
+    missing = table.isna().to_numpy()
+    for answer in (
+        fitted.cell_suspicion(table).to_numpy(),
+        *(fitted.cell_scores(table, k) for k in ("pi", "nll")),
+    ):
+        assert (answer[missing] == 0).all()
+    assert (fitted.repair(table).isna().to_numpy() == missing).all()
+    filled = fitted.repair(table, impute=True)
+    assert not filled.isna().any(axis=None)
+    assert clone(fitted).set_params(impute=True).impute is True
+
+
+def test_the_impute_setting_serves_pipelines() -> None:
+    table = mixed_table().drop(columns=LEFT_OUT)
+    filled = CellMender(**SMALL, impute=True).fit_transform(table)
+    assert not filled.isna().any(axis=None)
+
+
+def test_only_flagged_cells_change(fitted: CellMender, table) -> None:
+    changed = (fitted.repair(table) != table) & table.notna()
+    flagged = fitted.cell_suspicion(table) >= fitted.threshold
+    assert not (changed & ~flagged).any(axis=None)
+
+
+def test_columns_left_out_score_zero(fitted: CellMender, table) -> None:
+    assert (fitted.cell_suspicion(table)[LEFT_OUT] == 0).all(axis=None)
+
+
+def test_the_users_table_is_never_modified(fitted: CellMender, table) -> None:
+    before = table.copy(deep=True)
+    fitted.repair(table, impute=True)
+    fitted.reconstruct(table)
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_an_unseen_category_is_a_finding_not_a_crash(fitted: CellMender, table) -> None:
+    table.loc[3, "city"] = "Atlantis"
+    assert fitted.cell_suspicion(table).loc[3, "city"] == pytest.approx(1.0)
+    assert fitted.cell_scores(table, kind="nll")[3, 2] == 100.0
+    assert fitted.repair(table).loc[3, "city"] in {"Rome", "Oslo", "Lima"}
+    worst = fitted.findings(table).iloc[0]
+    assert (worst["row"], worst["column"], worst["value"]) == (3, "city", "Atlantis")
+
+
+def test_whole_numbers_stay_whole_and_decimals_stay(fitted: CellMender, table) -> None:
+    clean = fitted.reconstruct(table)
+    assert clean["income"].dtype == table["income"].dtype
+    np.testing.assert_array_equal(clean["height"], clean["height"].round(1))
+
+
+def test_row_scores_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
+    pi = np.clip(1 - fitted.cell_suspicion(table).to_numpy(), 1e-6, 1 - 1e-6)
+    modelled = table.notna().to_numpy() & ~table.columns.isin(LEFT_OUT)
+    expected = np.where(modelled, -np.log(pi), 0).sum(axis=1)
+    np.testing.assert_allclose(fitted.row_scores(table), expected, rtol=1e-4)
+    nll = fitted.cell_scores(table, kind="nll").sum(axis=1)
+    np.testing.assert_allclose(fitted.row_scores(table, kind="nll"), nll)
+
+
+def test_cell_scores_are_minus_log_pi(fitted: CellMender, table) -> None:
+    pi = 1 - fitted.cell_suspicion(table).to_numpy()
+    scores = fitted.cell_scores(table)
+    np.testing.assert_allclose(np.exp(-scores[scores > 0]), pi[scores > 0], rtol=1e-4)
+
+
+def test_a_row_is_an_outlier_when_it_is_more_likely_dirty_than_clean(line_mender: CellMender) -> None:
+    table = line_table()
+    labels = line_mender.predict(table)
+    assert labels[7] == -1
+    np.testing.assert_array_equal(labels == -1, np.exp(line_mender.score_samples(table)) < 0.5)
+    np.testing.assert_array_equal(line_mender.fit_predict is not None, True)
+
+
+def test_a_vae_has_nll_only(table) -> None:
+    mender = CellMender(**SMALL, weights="none").fit(table.drop(columns=LEFT_OUT))
+    table = table.drop(columns=LEFT_OUT)
+    np.testing.assert_array_equal(mender.cell_scores(table), mender.cell_scores(table, kind="nll"))
+    with pytest.raises(ValueError, match='only kind="nll"'):
+        mender.cell_scores(table, kind="pi")
+    assert (mender.predict(table) == -1).mean() == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["map", "one-stage", "two-stage"])
+def test_repair_methods_are_reachable_by_name_and_repeatable(fitted: CellMender, table, method: str) -> None:
+    pd.testing.assert_frame_equal(fitted.reconstruct(table, method=method), fitted.reconstruct(table, method=method))
+
+
+def test_two_stage_keeps_most_cells_as_they_are(line_mender: CellMender) -> None:
+    table = line_table()
+    kept = (line_mender.reconstruct(table, method="two-stage") == table).mean(axis=None)
+    drawn = (line_mender.reconstruct(table, method="one-stage") == table).mean(axis=None)
+    assert kept > 0.7 > drawn
+
+
+def test_the_same_seed_gives_the_same_result_and_another_seed_another() -> None:
+    table = mixed_table().drop(columns=LEFT_OUT)
+    scores = [CellMender(**SMALL | {"random_state": seed}).fit(table).cell_scores(table) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert (scores[0] != scores[2]).any()
+
+
+def test_fitting_leaves_the_global_random_state_alone() -> None:
+    import torch
+
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    CellMender(**SMALL).fit(line_table(50))
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_findings_have_the_agreed_columns_worst_first(fitted: CellMender, table) -> None:
+    table.loc[0, "height"] = 500.0
+    findings = fitted.findings(table)
+    assert list(findings.columns) == [
+        "row",
+        "column",
+        "value",
+        "suspicion",
+        "repair",
+        "low",
+        "high",
+        "reason",
+    ]
+    assert findings["suspicion"].is_monotonic_decreasing
+    assert (findings["suspicion"] >= 0.5).all()
+
+
+def test_no_findings_is_an_empty_table(fitted: CellMender, table) -> None:
+    strict = clone(fitted).set_params(threshold=0.999999999)
+    strict.fit(table.drop(columns=LEFT_OUT))
+    findings = strict.findings(table.drop(columns=LEFT_OUT))
+    assert len(findings) == 0
+    assert list(findings.columns)[:2] == ["row", "column"]
+
+
+def test_a_schema_can_be_given_in_part() -> None:
+    mender = CellMender(**SMALL, schema={"rating": "real", "id": "real"})
+    with pytest.warns(UserWarning, match="'country'"):
+        mender.fit(mixed_table())
+    kinds = {column.name: column.kind for column in mender.schema_}
+    assert (kinds["rating"], kinds["id"], kinds["children"]) == ("real", "real", "count")
+    again = CellMender(**SMALL, schema=Schema.from_yaml(str(mender.schema_))).fit(mixed_table())
+    assert again.schema_ == mender.schema_
+
+
+def test_paper_is_the_published_model() -> None:
+    assert PAPER == {
+        "weights": "coordinate",
+        "alpha": 0.95,
+        "outlier_scale": 2.0,
+        "latent_dim": 20,
+        "hidden_dim": 400,
+        "embedding_dim": 50,
+        "epochs": 100,
+        "batch_size": 150,
+        "learning_rate": 1e-3,
+        "weight_decay": 0.0,
+        "repair_method": "map",
+    }
+    CellMender(**PAPER)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"weights": "cvi"}, "weights must be one of 'coordinate', 'amortized', 'none'; it is 'cvi'"),
+        ({"repair_method": "mean"}, "repair_method must be one of"),
+        ({"alpha": 1.0}, "alpha must be between 0 and 1; it is 1.0"),
+        ({"epochs": 0}, "epochs must be a whole number from 1; it is 0"),
+        ({"hidden_dim": 2.5}, "hidden_dim must be a whole number"),
+        ({"learning_rate": -1}, "learning_rate must be above 0"),
+        ({"weight_decay": "much"}, "weight_decay must be 0 or above"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(setting, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CellMender(**SMALL | setting).fit(line_table(20))
+
+
+def test_it_works_in_a_pipeline() -> None:
+    array = line_table(80)[["a", "b", "c"]].to_numpy()
+    pipeline = make_pipeline(CellMender(**SMALL), StandardScaler())
+    assert pipeline.fit_transform(array).shape == array.shape
+
+
+def test_it_works_in_a_grid_search_by_its_own_score() -> None:
+    search = GridSearchCV(CellMender(**SMALL), {"latent_dim": [1, 2]}, cv=2).fit(line_table(80)[["a", "b", "c"]])
+    assert search.best_params_["latent_dim"] in (1, 2)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_set_output_is_honoured() -> None:
+    array = line_table(80)[["a", "b", "c"]].to_numpy()
+    mender = CellMender(**SMALL).fit(array).set_output(transform="pandas")
+    assert list(mender.transform(array).columns) == ["x0", "x1", "x2"]
+
+
+def test_verbose_shows_progress_on_standard_error(capsys) -> None:
+    CellMender(**SMALL, verbose=True).fit(line_table(40))
+    captured = capsys.readouterr()
+    assert captured.out == ""

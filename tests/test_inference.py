@@ -1,0 +1,166 @@
+"""Scores by hand, and pseudo-Gibbs on a linear Gaussian network whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from cellmend import inference
+from cellmend.encoding import Cells, LevelColumn, RealColumn
+from cellmend.inference import (
+    Evidence,
+    cell_nll,
+    cell_pi,
+    cell_pi_clamped,
+    in_chunks,
+    judge,
+    level_probabilities,
+    lower_bound,
+    pseudo_gibbs,
+    reconstruct,
+)
+from cellmend.network import RVAE, clean_logit
+
+ROWS = 60_000
+A = (0.5, 0.4)  # encoder: z has mean A[0] x0 + A[1] x1 and deviation S
+S = 0.3
+B = (0.0, 0.9)  # decoder: column d has mean B[d] z + C[d]
+C = (2.0, 0.0)
+SIGMA = math.exp(-1.0)  # deviation of both columns
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def linear_network() -> RVAE:
+    """ReLU in pairs is linear: x = relu(x) - relu(-x)."""
+    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
+    net = RVAE(columns, latent_dim=1, hidden_dim=2, embedding_dim=1, outlier_scale=2.0, amortized=False)
+    pair = torch.tensor([1.0, -1.0])
+    with torch.no_grad():
+        net.encoder_input.number_weight.copy_(torch.tensor(A)[:, None] * pair)
+        net.encoder_input.bias.zero_()
+        net.encoder_output.weight.copy_(torch.stack([pair, torch.zeros(2)], dim=1))
+        net.encoder_output.bias.copy_(torch.tensor([0.0, 2 * math.log(S)]))
+        net.decoder_hidden.weight.copy_(pair[None, :])
+        net.decoder_hidden.bias.zero_()
+        net.decoder_output.weight.copy_(pair[:, None] * torch.tensor(B))
+        net.decoder_output.bias.copy_(torch.tensor(C))
+        net.likelihoods[0].log_variance.fill_(2 * math.log(SIGMA))  # type: ignore[union-attr]
+    return net
+
+
+def same_rows(*row: float) -> Cells:
+    values = torch.tensor([row]).expand(ROWS, len(row)).contiguous()
+    return Cells(values, torch.ones(ROWS, len(row), dtype=torch.bool))
+
+
+def test_map_decodes_the_encoders_mean() -> None:
+    seen = reconstruct(linear_network(), same_rows(2.0, 5.0), method="map", alpha=0.95, generator=generator())
+    z = A[0] * 2 + A[1] * 5
+    torch.testing.assert_close(seen.values[0], torch.tensor([C[0], B[1] * z]))
+    assert not seen.kept.any()
+
+
+def test_one_stage_ends_in_the_known_distribution() -> None:
+    """x0 is drawn around C[0] from the second round on; x1 follows z: means and variances by recursion."""
+    mean, variance = torch.tensor([3.0, 5.0]), torch.zeros(2, 2)
+    for _ in range(5):
+        z_mean = A[0] * mean[0] + A[1] * mean[1]
+        a = torch.tensor(A)
+        z_variance = a @ variance @ a + S**2
+        mean = torch.tensor([B[0] * z_mean + C[0], B[1] * z_mean + C[1]])
+        b = torch.tensor(B)
+        variance = torch.outer(b, b) * z_variance + SIGMA**2 * torch.eye(2)
+    seen = reconstruct(linear_network(), same_rows(3.0, 5.0), method="one-stage", alpha=0.95, generator=generator())
+    torch.testing.assert_close(seen.values.mean(0), mean, atol=0.01, rtol=0)
+    torch.testing.assert_close(seen.values.T.cov(), variance, atol=0.01, rtol=0)
+
+
+def test_one_stage_judges_the_observed_row_from_the_last_z() -> None:
+    net, cells = linear_network(), same_rows(3.0, 5.0)
+    found = judge(net, cells, method="one-stage", weights="coordinate", alpha=0.9, generator=generator(3))
+    _, z = pseudo_gibbs(net, cells, torch.zeros_like(cells.observed), generator(3))
+    expected = clean_logit(net.log_clean(cells, net.decode(z)), net.log_corrupted(cells), alpha=0.9)
+    torch.testing.assert_close(found.logit, expected.detach())
+
+
+def test_two_stage_holds_clean_cells_and_ends_in_the_known_distribution_elsewhere() -> None:
+    """x0 = 2 is what the decoder expects, so it stays; x1 = 60 is dirty, starts from 0 and follows x0."""
+    mean, variance = 0.0, 0.0
+    for _ in range(5):
+        z_mean, z_variance = A[0] * 2.0 + A[1] * mean, A[1] ** 2 * variance + S**2
+        mean, variance = B[1] * z_mean, B[1] ** 2 * z_variance + SIGMA**2
+    net = linear_network()
+    seen = reconstruct(net, same_rows(2.0, 60.0), method="two-stage", alpha=0.95, generator=generator())
+    held = seen.kept[:, 0]
+    assert held.float().mean() > 0.98
+    assert not seen.kept[:, 1].any()
+    assert (seen.values[held, 0] == 2.0).all()
+    assert seen.values[held, 1].mean().item() == pytest.approx(mean, abs=0.01)
+    assert seen.values[held, 1].var().item() == pytest.approx(variance, abs=0.01)
+
+
+def test_two_stage_never_holds_a_missing_cell() -> None:
+    cells = same_rows(2.0, 0.0)
+    cells.observed[:, 1] = False
+    seen = reconstruct(linear_network(), cells, method="two-stage", alpha=0.95, generator=generator())
+    assert not seen.kept[:, 1].any()
+    assert seen.values[:, 1].std() > 0.1
+
+
+def test_kept_levels_are_certain() -> None:
+    columns = [LevelColumn("a", "category", ("x", "y", "z"))]
+    net = RVAE(columns, latent_dim=1, hidden_dim=2, embedding_dim=2, outlier_scale=2.0, amortized=False)
+    net.initialize(generator())
+    decoded = net.decode(torch.zeros(2, 1)).detach()
+    seen = inference.Reconstruction(torch.tensor([[2.0], [1.0]]), decoded, torch.tensor([[True], [False]]))
+    ((column, probabilities),) = level_probabilities(net, seen)
+    assert column == 0
+    assert probabilities[0].tolist() == [0.0, 0.0, 1.0]
+    torch.testing.assert_close(probabilities[1], decoded[1].softmax(-1))
+
+
+def test_scores_by_hand() -> None:
+    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]))  # pi = 3 / 4
+    assert cell_nll(evidence).item() == 2.0
+    assert cell_pi(evidence).item() == pytest.approx(-math.log(0.75))
+    assert cell_pi_clamped(evidence).item() == pytest.approx(-math.log(0.75))
+
+
+def test_far_cells_stay_ranked_and_rows_are_clamped() -> None:
+    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]))
+    assert cell_pi(evidence).tolist() == [300.0, 100.0, pytest.approx(0.0)]
+    assert cell_pi_clamped(evidence).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
+
+
+@pytest.mark.parametrize("weights", ["coordinate", "none"])
+def test_the_mean_of_q_is_used_for_scores(weights: str) -> None:
+    net, cells = linear_network(), same_rows(2.0, 1.0)
+    found = judge(net, cells, method="map", weights=weights, alpha=0.95, generator=generator())
+    m = B[1] * (A[0] * 2 + A[1])
+    expected = torch.distributions.Normal(m, SIGMA).log_prob(torch.tensor(1.0))
+    torch.testing.assert_close(found.log_clean[0, 1], expected)
+
+
+def test_chunks_cover_every_row_once(monkeypatch) -> None:
+    monkeypatch.setattr(inference, "CHUNK_NUMBERS", 64)
+    cells = same_rows(2.0, 1.0)[:101]
+    cells.values[:, 0] = torch.arange(101)
+    chunks = list(in_chunks(linear_network(), cells))
+    assert len(chunks) > 5
+    assert torch.equal(torch.cat([chunk.values for chunk in chunks]), cells.values)
+
+
+def test_the_mean_lower_bound_is_that_of_many_draws() -> None:
+    """Of a linear Gaussian network the expected bound is known: E log N(x | B z + C, SIGMA) - KL."""
+    net, cells = linear_network(), same_rows(2.0, 1.0)
+    found = lower_bound(net, cells, weights="none", alpha=0.95, generator=generator()).mean().item()
+    mu = A[0] * 2 + A[1]
+    squares = [(2.0 - C[0]) ** 2, (1.0 - B[1] * mu) ** 2 + B[1] ** 2 * S**2]
+    log_p = sum(-0.5 * q / SIGMA**2 - math.log(SIGMA) - 0.5 * math.log(2 * math.pi) for q in squares)
+    kl = 0.5 * (mu**2 + S**2 - 1 - 2 * math.log(S))
+    assert found == pytest.approx(log_p - kl, abs=0.01)

@@ -1,0 +1,193 @@
+"""Every formula against scipy or a value worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from scipy.special import expit, log_softmax
+
+from cellmend.encoding import CountColumn, LevelColumn, RealColumn
+from cellmend.likelihoods import Category, Count, Ordinal, Real, log_sigmoid_difference, sample_levels
+
+ROWS = 7
+RNG = np.random.default_rng(1)
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def levels_column(name: str, count: int, kind: str = "category") -> LevelColumn:
+    return LevelColumn(name, kind, tuple(range(count)))
+
+
+def real() -> Real:
+    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
+    likelihood = Real(columns, outlier_scale=2.0)
+    with torch.no_grad():
+        likelihood.log_variance.copy_(torch.tensor([-1.0, -9.0]))  # the second is clamped to -3
+    return likelihood
+
+
+def category() -> Category:
+    return Category([levels_column("a", 3), levels_column("b", 5), levels_column("c", 2)], outlier_scale=2.0)
+
+
+def count() -> Count:
+    columns = [CountColumn("a", "count", 2.0, 1.5, 0), CountColumn("b", "count", 40.0, 5.0, 0)]
+    return Count(columns, outlier_scale=2.0)
+
+
+def ordinal() -> Ordinal:
+    likelihood = Ordinal([levels_column("a", 4, "ordinal"), levels_column("b", 2, "ordinal")], outlier_scale=2.0)
+    with torch.no_grad():
+        likelihood.raw_steps.add_(torch.tensor([[0.3, -0.4]]))
+    return likelihood
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    return torch.tensor(RNG.normal(size=shape), dtype=torch.float32)
+
+
+def test_real_is_gaussian_when_clean_and_a_wide_gaussian_when_corrupted() -> None:
+    values, decoded = numbers(ROWS, 2), numbers(ROWS, 2)
+    sd = np.exp([-0.5, -1.5])
+    expected = stats.norm.logpdf(values.numpy(), decoded.numpy(), sd)
+    np.testing.assert_allclose(real().log_clean(values, decoded).detach(), expected, rtol=1e-5, atol=1e-5)
+    wide = stats.norm.logpdf(values.numpy(), 0, 2)
+    np.testing.assert_allclose(real().log_corrupted(values), wide, rtol=1e-5)
+
+
+def test_category_is_softmax_when_clean_and_uniform_when_corrupted() -> None:
+    decoded = 30 * numbers(ROWS, 10)  # far apart: a shared maximum would underflow
+    values = torch.stack([torch.randint(0, c, (ROWS,)) for c in (3, 5, 2)], dim=1)
+    blocks = np.split(decoded.numpy(), [3, 8], axis=1)
+    expected = np.stack([log_softmax(b, axis=1)[np.arange(ROWS), values[:, d]] for d, b in enumerate(blocks)], axis=1)
+    np.testing.assert_allclose(category().log_clean(values.float(), decoded), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(category().log_corrupted(values.float())[0], np.log([1 / 3, 1 / 5, 1 / 2]), rtol=1e-6)
+
+
+def test_category_probabilities_are_the_softmax_and_nothing_beyond_a_columns_levels() -> None:
+    decoded = numbers(ROWS, 10)
+    probabilities = category().probabilities(decoded)
+    np.testing.assert_allclose(probabilities.sum(-1), 1.0, rtol=1e-6)
+    assert probabilities[:, 2, 2:].abs().max() == 0
+    np.testing.assert_allclose(probabilities[:, 1], decoded[:, 3:8].softmax(-1), rtol=1e-6)
+
+
+def test_count_is_poisson_when_clean_and_poisson_of_a_large_rate_when_corrupted() -> None:
+    values, decoded = torch.tensor([[0.0, 40.0], [5.0, 120.0]]), numbers(2, 2)
+    rate = np.exp(decoded.numpy()) * [2.0, 40.0]
+    np.testing.assert_allclose(
+        count().log_clean(values, decoded), stats.poisson.logpmf(values.numpy(), rate), rtol=1e-4
+    )
+    large = [2.0 + 2 * 1.5, 40.0 + 2 * 5.0]
+    np.testing.assert_allclose(count().log_corrupted(values), stats.poisson.logpmf(values.numpy(), large), rtol=1e-4)
+
+
+def test_ordinal_is_a_cumulative_logit_when_clean_and_uniform_when_corrupted() -> None:
+    likelihood, place = ordinal(), numbers(ROWS, 2)
+    steps = torch.nn.functional.softplus(likelihood.raw_steps).detach().numpy()
+    thresholds = [-np.inf, -2.0, -2.0 + steps[0, 0], -2.0 + steps[0].sum(), np.inf]
+    values = torch.stack([torch.randint(0, 4, (ROWS,)), torch.randint(0, 2, (ROWS,))], dim=1)
+    logistic = stats.logistic.cdf
+    first = [
+        np.log(logistic(thresholds[k + 1] - p) - logistic(thresholds[k] - p))
+        for k, p in zip(values[:, 0], place[:, 0].numpy(), strict=True)
+    ]
+    below = expit(-2.0 - place[:, 1].numpy())
+    second = np.log(np.where(values[:, 1] == 0, below, 1 - below))
+    found = likelihood.log_clean(values.float(), place).detach()
+    np.testing.assert_allclose(found, np.stack([first, second], 1), rtol=1e-4)
+    np.testing.assert_allclose(likelihood.log_corrupted(values.float())[0], np.log([1 / 4, 1 / 2]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("make", [category, ordinal])
+def test_probabilities_are_those_of_log_clean(make) -> None:
+    likelihood = make()
+    decoded = numbers(1, likelihood.width)
+    probabilities = likelihood.probabilities(decoded)[0].detach()
+    for level in range(2):
+        values = torch.full((1, len(probabilities)), float(level))
+        log_clean = likelihood.log_clean(values, decoded)[0].detach()
+        np.testing.assert_allclose(probabilities[:, level], log_clean.exp(), rtol=1e-4)
+
+
+def test_thresholds_start_evenly_over_the_middle() -> None:
+    bounds = Ordinal([levels_column("a", 5, "ordinal")], outlier_scale=2.0)._bounds().detach()[0]
+    np.testing.assert_allclose(bounds[1:-1], [-2, -1, 0, 1], atol=1e-5)
+
+
+def test_log_sigmoid_difference_keeps_digits_far_out() -> None:
+    """sigmoid(-99) - sigmoid(-100) = e^-99 - e^-100 to all digits of a float."""
+    found = log_sigmoid_difference(torch.tensor(-100.0), torch.tensor(-99.0))
+    assert found.item() == pytest.approx(-99 + np.log(1 - np.exp(-1)), rel=1e-6)
+
+
+@pytest.mark.parametrize("make", [real, category, count, ordinal])
+def test_samples_follow_the_clean_component(make) -> None:
+    """Mean and variance of many draws against the distribution's own."""
+    likelihood = make()
+    one = 0.5 * numbers(1, likelihood.width)
+    draws = likelihood.sample(one.expand(40_000, -1), generator()).detach().double().numpy()
+    if likelihood.coded:
+        p = likelihood.probabilities(one)[0].detach().double().numpy()
+        level = np.arange(p.shape[1])
+        mean = p @ level
+        variance = p @ level**2 - mean**2
+    elif make is real:
+        mean, variance = one[0].numpy(), np.exp([-1.0, -3.0])
+    else:
+        mean = variance = np.exp(one[0].numpy()) * [2.0, 40.0]
+    np.testing.assert_allclose(draws.mean(0), mean, atol=5 * np.sqrt(variance.max() / 40_000))
+    np.testing.assert_allclose(draws.var(0), variance, rtol=0.05)
+
+
+@pytest.mark.parametrize("make", [category, count, ordinal])
+def test_the_mode_is_the_most_probable_value(make) -> None:
+    likelihood = make()
+    decoded = numbers(ROWS, likelihood.width)
+    mode = likelihood.mode(decoded)
+    at_mode = likelihood.log_clean(mode, decoded)
+    for other in range(2):
+        assert (likelihood.log_clean(torch.full_like(mode, float(other)), decoded) <= at_mode + 1e-5).all()
+
+
+def test_the_interval_of_a_real_holds_ninety_percent() -> None:
+    decoded = numbers(ROWS, 2)
+    low, high = real().interval(decoded)
+    expected = stats.norm.interval(0.9, decoded.numpy(), np.exp([-0.5, -1.5]))
+    np.testing.assert_allclose(torch.stack([low, high]).detach(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_interval_of_a_count_is_the_poisson_quantiles() -> None:
+    decoded = torch.linspace(-5, 3, 401)[:, None].expand(-1, 2)
+    low, high = count().interval(decoded)
+    rate = np.exp(decoded.numpy()) * [2.0, 40.0]
+    np.testing.assert_array_equal(low, stats.poisson.ppf(0.05, rate))
+    np.testing.assert_array_equal(high, stats.poisson.ppf(0.95, rate))
+
+
+def test_the_interval_of_an_ordinal_holds_at_least_ninety_percent() -> None:
+    likelihood, decoded = ordinal(), numbers(ROWS, 2)
+    low, high = likelihood.interval(decoded)
+    p = likelihood.probabilities(decoded)
+    level = torch.arange(4)
+    inside = torch.where((level >= low[..., None]) & (level <= high[..., None]), p, 0.0).sum(-1)
+    assert (inside >= 0.9 - 1e-5).all()
+
+
+def test_a_category_has_no_interval() -> None:
+    low, high = category().interval(numbers(ROWS, 10))
+    assert low.isnan().all()
+    assert high.isnan().all()
+
+
+def test_sampling_never_leaves_a_columns_levels() -> None:
+    probabilities = torch.zeros(50_000, 1, 4)
+    probabilities[..., 1] = 0.7
+    probabilities[..., 2] = 0.3000001
+    drawn = sample_levels(probabilities, generator())
+    assert set(drawn.unique().tolist()) == {1.0, 2.0}

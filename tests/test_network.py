@@ -1,0 +1,237 @@
+"""The network against a slow plain version, and the formulas of the lower bound against known values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from torch.distributions import Bernoulli, Normal, kl_divergence
+
+from cellmend.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.network import (
+    LOG_IMPOSSIBLE,
+    RVAE,
+    Latent,
+    clean_logit,
+    elbo,
+    gate_kl,
+    latent_kl,
+    sample_latent,
+)
+
+ROWS = 40
+COLUMNS: list[EncodedColumn] = [
+    RealColumn("a", "real", 0.0, 1.0, None),
+    RealColumn("b", "real", 0.0, 1.0, None),
+    LevelColumn("c", "category", ("x", "y", "z")),
+    LevelColumn("d", "category", tuple(range(7))),
+    CountColumn("e", "count", 3.0, 2.0, 0),
+    LevelColumn("f", "ordinal", (1, 2, 3, 4)),
+]
+KNOWN_LEVELS = {2: 3, 3: 7, 5: 4}
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def network(amortized: bool = False) -> RVAE:
+    made = RVAE(COLUMNS, latent_dim=3, hidden_dim=11, embedding_dim=5, outlier_scale=2.0, amortized=amortized)
+    made.initialize(generator())
+    return made
+
+
+def cells(rows: int = ROWS, missing: float = 0.2) -> Cells:
+    draw = generator(1)
+    values = torch.randn(rows, 6, generator=draw)
+    for column, levels in KNOWN_LEVELS.items():
+        values[:, column] = torch.randint(0, levels, (rows,), generator=draw).float()
+    values[:, 4] = torch.poisson(torch.full((rows,), 3.0), generator=draw)
+    observed = torch.rand(rows, 6, generator=draw) >= missing
+    return Cells(torch.where(observed, values, 0.0), observed)
+
+
+def slow_hidden(net: RVAE, given: Cells) -> torch.Tensor:
+    """The first layer of the encoder as the paper has it: one input vector a row, column by column."""
+    layer, rows = net.encoder_input, []
+    for values, observed in zip(given.values, given.observed, strict=True):
+        total = layer.bias.clone()
+        inputs = [values[0], values[1], torch.log1p(values[4]) - np.log1p(3.0)]
+        for number, column in enumerate((0, 1, 4)):
+            if observed[column]:
+                total += inputs[number] * layer.number_weight[number]
+        first = 0
+        for place, (column, levels) in enumerate(KNOWN_LEVELS.items()):
+            if observed[column]:
+                embedding = net.embeddings.vectors[first + int(values[column])]
+                total += embedding @ layer.level_weight[place]
+            first += levels
+        rows.append(total)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 3])  # look-up tables, and products for small batches
+def test_the_first_layer_is_that_of_a_plain_version(rows: int) -> None:
+    net, given = network(), cells(rows)
+    hidden = slow_hidden(net, given).relu()
+    plain = hidden @ net.encoder_output.weight + net.encoder_output.bias
+    torch.testing.assert_close(torch.cat(net.encode(given), dim=1), plain)
+
+
+def test_gradients_are_the_same_by_look_up_and_by_product() -> None:
+    """Seven levels at most: 40 rows are looked up at once, or multiplied four at a time."""
+    net, given = network(), cells()
+    net.encode(given).mu.square().sum().backward()
+    looked_up = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
+    net.zero_grad()
+    for first in range(0, ROWS, 4):
+        net.encode(given[first : first + 4]).mu.square().sum().backward()
+    for name, gradient in looked_up.items():
+        torch.testing.assert_close(net.get_parameter(name).grad, gradient, msg=name)
+
+
+def test_a_missing_cell_does_not_enter() -> None:
+    net, given = network(), cells()
+    other = Cells(torch.where(given.observed, given.values, 1.0), given.observed)
+    torch.testing.assert_close(net.encode(given).mu, net.encode(other).mu)
+
+
+def test_embeddings_are_kept_to_norm_one() -> None:
+    net = network()
+    with torch.no_grad():
+        net.embeddings.vectors.mul_(torch.linspace(0.5, 3, 14)[:, None])
+    before = net.embeddings.vectors.detach().clone()
+    net.embeddings.limit()
+    norms = net.embeddings.vectors.detach().norm(dim=1)
+    assert norms.max() <= 1 + 1e-6
+    inside = before.norm(dim=1) < 1
+    torch.testing.assert_close(net.embeddings.vectors.detach()[inside], before[inside])
+
+
+def test_clean_logit_is_the_prior_when_both_explanations_agree() -> None:
+    logit = clean_logit(torch.tensor(-3.0), torch.tensor(-3.0), alpha=0.8)
+    assert logit.sigmoid().item() == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.95])
+@pytest.mark.parametrize(("log_clean", "log_corrupted"), [(-1.0, -2.0), (-6.0, -2.5), (0.5, -1.5)])
+def test_pi_is_where_the_lower_bound_is_largest(alpha: float, log_clean: float, log_corrupted: float) -> None:
+    """The closed form against a numerical search over the cell's part of the ELBO."""
+
+    def minus_bound(pi: float) -> float:
+        kl = pi * np.log(pi / alpha) + (1 - pi) * np.log((1 - pi) / (1 - alpha))
+        return -(pi * log_clean + (1 - pi) * log_corrupted - kl)
+
+    found = minimize_scalar(minus_bound, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-9}).x
+    logit = clean_logit(torch.tensor(log_clean), torch.tensor(log_corrupted), alpha=alpha)
+    assert logit.sigmoid().item() == pytest.approx(found, abs=1e-4)
+
+
+def test_latent_kl_is_that_of_torch_distributions() -> None:
+    latent = Latent(torch.randn(5, 3), torch.randn(5, 3))
+    expected = kl_divergence(Normal(latent.mu, (0.5 * latent.log_variance).exp()), Normal(0.0, 1.0)).sum(-1)
+    torch.testing.assert_close(latent_kl(latent), expected)
+
+
+def test_gate_kl_is_that_of_torch_distributions_and_finite_far_out() -> None:
+    logit = torch.linspace(-12, 12, 9)
+    expected = kl_divergence(Bernoulli(logits=logit), Bernoulli(0.95))
+    torch.testing.assert_close(gate_kl(logit, alpha=0.95), expected, rtol=1e-4, atol=1e-5)
+    far = gate_kl(torch.tensor([-200.0, 200.0]), alpha=0.95)
+    torch.testing.assert_close(far, -torch.tensor([0.05, 0.95]).log())
+
+
+def test_samples_of_z_have_the_encoders_mean_and_variance() -> None:
+    latent = Latent(torch.tensor([[1.0, -2.0]]).expand(50_000, 2), torch.tensor([[0.0, -2.0]]).expand(50_000, 2))
+    z = sample_latent(latent, generator())
+    torch.testing.assert_close(z.mean(0), torch.tensor([1.0, -2.0]), atol=0.02, rtol=0)
+    torch.testing.assert_close(z.var(0), torch.tensor([1.0, np.exp(-2.0)]).float(), atol=0, rtol=0.03)
+
+
+def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: float) -> torch.Tensor:
+    """Equation 6 of the paper, cell by cell, with pi by equation 9."""
+    log_clean, log_corrupted = net.log_clean(given, net.decode(z)), net.log_corrupted(given)
+    bounds = []
+    for n in range(len(given)):
+        bound = -kl_divergence(Normal(latent.mu[n], (0.5 * latent.log_variance[n]).exp()), Normal(0.0, 1.0)).sum()
+        for d in range(given.values.shape[1]):
+            if given.observed[n, d]:
+                clean, corrupted = log_clean[n, d].exp() * alpha, log_corrupted[n, d].exp() * (1 - alpha)
+                pi = clean / (clean + corrupted)
+                bound += pi * log_clean[n, d] + (1 - pi) * log_corrupted[n, d]
+                bound -= kl_divergence(Bernoulli(pi), Bernoulli(alpha))
+        bounds.append(bound)
+    return torch.stack(bounds)
+
+
+@torch.no_grad()
+def test_the_bound_is_equation_6() -> None:
+    net, given = network(), cells(12)
+    latent = net.encode(given)
+    z = sample_latent(latent, generator())
+    found = elbo(net, given, z, latent, weights="coordinate", alpha=0.9)
+    torch.testing.assert_close(found, slow_elbo(net, given, z, latent, 0.9), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_without_weights_the_bound_is_that_of_a_vae() -> None:
+    net, given = network(), cells()
+    latent = net.encode(given)
+    found = elbo(net, given, latent.mu, latent, weights="none", alpha=0.9)
+    log_clean = net.log_clean(given, net.decode(latent.mu))
+    torch.testing.assert_close(found, (log_clean * given.observed).sum(1) - latent_kl(latent))
+
+
+def test_the_gradient_of_the_decoder_is_weighted_by_pi() -> None:
+    """Equation 7 of the paper: clean cells count fully, corrupted ones hardly."""
+    net, given = network(), cells()
+    latent = net.encode(given)
+    z = sample_latent(latent, generator()).detach()
+    elbo(net, given, z, latent, weights="coordinate", alpha=0.9).sum().backward()
+    found = net.decoder_output.weight.grad
+    assert found is not None
+    log_clean = net.log_clean(given, net.decode(z))
+    odds = (log_clean.detach() - net.log_corrupted(given)).exp() * 0.9 / 0.1
+    weighted = odds / (1 + odds) * log_clean * given.observed
+    (expected,) = torch.autograd.grad(weighted.sum(), net.decoder_output.weight)
+    torch.testing.assert_close(found, expected)
+
+
+@torch.no_grad()
+def test_the_amortized_bound_equals_the_coordinate_bound_when_its_head_gives_the_same_pi(monkeypatch) -> None:
+    net, given = network(amortized=True), cells()
+    latent = net.encode(given)
+    coordinate = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9)
+    best = clean_logit(net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given), alpha=0.9)
+    other = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9)
+    assert (other <= coordinate + 1e-4).all()  # pi of equation 9 is the best there is
+    monkeypatch.setattr(net, "weight_logits", lambda _: best)
+    same = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9)
+    torch.testing.assert_close(same, coordinate)
+
+
+def test_the_amortized_head_learns_from_the_bound() -> None:
+    net, given = network(amortized=True), cells()
+    latent = net.encode(given)
+    elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9).sum().backward()
+    assert net.weight_output.weight.grad is not None
+    assert net.weight_output.weight.grad.abs().sum() > 0
+
+
+@torch.no_grad()
+def test_a_value_that_its_column_cannot_hold_is_impossible_when_clean() -> None:
+    net, given = network(), cells(5, missing=0.0)
+    given.values[2, 3] = torch.nan
+    log_clean = net.log_clean(given, net.decode(net.encode(given).mu))
+    assert log_clean.isfinite().all()
+    assert log_clean[2, 3] == LOG_IMPOSSIBLE
+    logit = clean_logit(log_clean, net.log_corrupted(given), alpha=0.95)
+    assert logit[2, 3].sigmoid() < 1e-30
+
+
+@torch.no_grad()
+def test_probabilities_name_each_coded_kind_once() -> None:
+    net, given = network(), cells(5)
+    spans = [span for span, _ in net.probabilities(net.decode(net.encode(given).mu))]
+    assert spans == [slice(2, 4), slice(5, 6)]

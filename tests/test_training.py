@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from cellmend.encoding import Cells, RealColumn
+from cellmend.network import RVAE
+from cellmend.training import TrainingError, train
+
+
+def small_network(amortized: bool = False) -> RVAE:
+    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "abc"]
+    made = RVAE(columns, latent_dim=2, hidden_dim=8, embedding_dim=2, outlier_scale=2.0, amortized=amortized)
+    made.initialize(torch.Generator().manual_seed(0))
+    return made
+
+
+def line_cells(rows: int = 100) -> Cells:
+    """Three columns that follow one another."""
+    x = torch.randn(rows, 1, generator=torch.Generator().manual_seed(1))
+    return Cells(x * torch.tensor([1.0, -1.0, 1.0]), torch.ones(rows, 3, dtype=torch.bool))
+
+
+def run(network: RVAE, cells: Cells, *, seed: int = 0, learning_rate: float = 1e-2, **changes) -> list[float]:
+    settings = {"weights": "coordinate", "epochs": 5, "batch_size": 30, "weight_decay": 0.0} | changes
+    return train(
+        network,
+        cells,
+        alpha=0.95,
+        learning_rate=learning_rate,
+        generator=torch.Generator().manual_seed(seed),
+        on_epoch=lambda epoch, bound: None,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize("weights", ["coordinate", "amortized", "none"])
+def test_the_bound_rises(weights: str) -> None:
+    history = run(small_network(weights == "amortized"), line_cells(), weights=weights, epochs=30)
+    assert len(history) == 30
+    assert history[-1] > history[0] + 0.5
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    first, second, third = small_network(), small_network(), small_network()
+    run(first, line_cells())
+    run(second, line_cells())
+    run(third, line_cells(), seed=1)
+    assert torch.equal(first.decoder_output.weight, second.decoder_output.weight)
+    assert not torch.equal(first.decoder_output.weight, third.decoder_output.weight)
+
+
+def test_every_row_is_seen_once_an_epoch_in_a_new_order(monkeypatch) -> None:
+    network, cells, seen = small_network(), line_cells(7), []
+    encode = network.encode
+    monkeypatch.setattr(network, "encode", lambda batch: seen.append(batch.values[:, 0]) or encode(batch))
+    run(network, cells, batch_size=3, epochs=2)
+    assert [len(batch) for batch in seen] == [3, 3, 1, 3, 3, 1]
+    first, second = torch.cat(seen[:3]), torch.cat(seen[3:])
+    assert torch.equal(first.sort().values, cells.values[:, 0].sort().values)
+    assert torch.equal(second.sort().values, cells.values[:, 0].sort().values)
+    assert not torch.equal(first, second)
+
+
+def test_weight_decay_pulls_the_weights_to_zero() -> None:
+    free, held = small_network(), small_network()
+    run(free, line_cells(), weights="none", epochs=40)
+    run(held, line_cells(), weights="none", epochs=40, weight_decay=10.0)
+    assert held.decoder_output.weight.norm() < 0.2 * free.decoder_output.weight.norm()
+
+
+def test_each_epoch_is_reported() -> None:
+    seen: list[tuple[int, float]] = []
+    history = train(
+        small_network(),
+        line_cells(),
+        weights="coordinate",
+        alpha=0.95,
+        epochs=3,
+        batch_size=50,
+        learning_rate=1e-3,
+        weight_decay=0.0,
+        generator=torch.Generator().manual_seed(0),
+        on_epoch=lambda epoch, bound: seen.append((epoch, bound)),
+    )
+    assert seen == list(enumerate(history))
+
+
+def test_divergence_is_one_sentence() -> None:
+    with pytest.raises(TrainingError, match="diverged at learning_rate=1e\\+30"):
+        run(small_network(), line_cells(), learning_rate=1e30)
+
+
+def test_a_corrupted_cell_moves_the_weights_less_than_in_a_plain_vae() -> None:
+    """The point of the method: a far outlier is given to the corrupted component."""
+    cells = line_cells(300)
+    cells.values[0, 0] = 40.0
+    robust, plain = small_network(), small_network()
+    run(robust, cells, epochs=40)
+    run(plain, cells, epochs=40, weights="none")
+    with torch.no_grad():
+        errors = [(net.decode(net.encode(cells).mu)[0, 0] - 40.0).abs().item() for net in (robust, plain)]
+    assert errors[0] > errors[1] + 5
