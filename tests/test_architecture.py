@@ -14,6 +14,7 @@ import cellmend
 SOURCE = Path(cellmend.__file__).parent
 READING_ORDER = [
     "schema",
+    "tables",
     "encoding",
     "likelihoods",
     "network",

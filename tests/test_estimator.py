@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -127,6 +128,43 @@ def test_an_unseen_category_is_a_finding_not_a_crash(fitted: CellMender, table) 
     assert fitted.repair(table).loc[3, "city"] in {"Rome", "Oslo", "Lima"}
     worst = fitted.findings(table).iloc[0]
     assert (worst["row"], worst["column"], worst["value"]) == (3, "city", "Atlantis")
+
+
+def test_an_unseen_category_is_impossible_for_the_amortized_weights_too(table) -> None:
+    table = table.drop(columns=LEFT_OUT)
+    mender = CellMender(**SMALL, weights="amortized").fit(table)
+    table.loc[3, "city"] = "Atlantis"
+    assert mender.cell_suspicion(table).loc[3, "city"] == pytest.approx(1.0)
+
+
+def test_a_failed_fit_leaves_the_estimator_unfitted(table) -> None:
+    mender = CellMender(**SMALL).fit(table.drop(columns=LEFT_OUT))
+    mender.set_params(schema={"city": "real"})
+    with pytest.raises(ValueError, match="'city' is real"):
+        mender.fit(table.drop(columns=LEFT_OUT))
+    with pytest.raises(NotFittedError):
+        mender.predict(table.drop(columns=LEFT_OUT))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "message"),
+    [
+        ([0] * 40, "count", ""),
+        ([None] * 40, "count", ""),
+        ([None] * 40, "category", "must hold text, numbers or booleans; it holds nothing but gaps"),
+        (pd.date_range("2020", periods=40), "category", "must hold text, numbers or booleans; it holds timestamp"),
+        ([10**7, 1] * 20, "count", "up to 1,000,000; it holds 10,000,000. Hint: declare it as real"),
+        (["x", "y"] * 20, {"kind": "category", "levels": ["a", "b"]}, "must be among its values"),
+    ],
+)
+def test_a_declared_kind_that_does_not_fit_is_one_sentence(column, kind, message: str) -> None:
+    table = line_table(40).assign(extra=column)
+    mender = CellMender(**SMALL, schema={"extra": kind})
+    if message:
+        with pytest.raises(ValueError, match=message):
+            mender.fit(table)
+    else:
+        assert mender.fit(table).cell_suspicion(table).shape == table.shape
 
 
 def test_whole_numbers_stay_whole_and_decimals_stay(fitted: CellMender, table) -> None:
@@ -255,7 +293,9 @@ def test_paper_is_the_published_model() -> None:
         ({"repair_method": "mean"}, "repair_method must be one of"),
         ({"alpha": 1.0}, "alpha must be between 0 and 1; it is 1.0"),
         ({"epochs": 0}, "epochs must be a whole number from 1; it is 0"),
-        ({"hidden_dim": 2.5}, "hidden_dim must be a whole number"),
+        ({"hidden_dim": 2.0}, "hidden_dim must be a whole number"),
+        ({"outlier_scale": np.inf}, "outlier_scale must be above 0"),
+        ({"device": "abacus"}, "device must be 'auto' or one that torch has here; 'abacus' is none"),
         ({"learning_rate": -1}, "learning_rate must be above 0"),
         ({"weight_decay": "much"}, "weight_decay must be 0 or above"),
     ],

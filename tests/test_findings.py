@@ -18,7 +18,7 @@ def test_a_category_is_explained_by_its_likely_levels() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3.0, "3"), (0.1 + 0.2, "0.3"), (1234567.0, "1.23457e+06"), (12, "12"), (True, "True")],
+    [(3.0, "3"), (0.1 + 0.2, "0.3"), (1234567.89, "1234567.89"), (12, "12"), (True, "True")],
 )
 def test_values_are_shown_as_a_person_would_write_them(value, text: str) -> None:
     assert show(value) == text

@@ -45,6 +45,26 @@ def test_every_way_of_weighting_is_kept(weights: str, tmp_path) -> None:
     assert loaded.get_params() == mender.get_params() | {"schema": Schema.from_dict({"rating": "real"})}
 
 
+def test_settings_of_numpy_are_kept(tmp_path) -> None:
+    table = mixed_table().drop(columns=["id", "country"])
+    settings = SMALL | {"epochs": np.int64(2), "alpha": np.float64(0.9), "random_state": np.int64(1)}
+    CellMender(**settings).fit(table).save(tmp_path / "m")
+    assert load(tmp_path / "m").get_params() == CellMender(**settings).get_params()
+
+
+def test_a_model_from_a_device_that_is_not_here_is_loaded_all_the_same(path, tmp_path) -> None:
+    header, weights = load_model(path)
+    header["settings"]["device"] = "cuda:97"
+    save_model(tmp_path / "m", header, weights)
+    assert load(tmp_path / "m").device == "auto"
+
+
+@pytest.mark.parametrize("target", ["missing/m", "."])
+def test_a_place_that_cannot_hold_the_file_is_named(fitted: CellMender, tmp_path, target: str) -> None:
+    with pytest.raises(ModelFileError, match="must be saved as a file in a folder that is there"):
+        fitted.save(tmp_path / target)
+
+
 def test_the_file_holds_no_code_and_its_header_is_json(path) -> None:
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])

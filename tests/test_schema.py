@@ -78,6 +78,21 @@ def test_an_ordered_dictionary_is_ordinal_in_its_own_order() -> None:
     assert infer_column("x", pa.chunked_array([ordered])) == Column("x", "ordinal", ("low", "mid", "high"))
 
 
+def test_an_unordered_dictionary_is_a_category_whatever_it_holds() -> None:
+    codes = pa.chunked_array([pa.array([94110, 10001, 94110] * 20).dictionary_encode()])
+    assert infer_column("zip", codes).kind == "category"
+
+
+def test_one_wild_cell_does_not_remove_a_column() -> None:
+    ages = pa.chunked_array([[*RNG.integers(20, 80, 200).astype(float), 1e17]])
+    assert infer_column("age", ages).kind == "real"
+
+
+def test_numpy_levels_become_plain_ones() -> None:
+    schema = Schema.from_dict({"a": {"kind": "ordinal", "levels": np.arange(3)}})
+    assert schema.to_yaml() == "a:\n  kind: ordinal\n  levels: [0, 1, 2]\n"
+
+
 def test_a_given_schema_overrules_inference_for_the_columns_it_names() -> None:
     table = pa.table({"a": [1.5, 2.5, 3.5], "b": [0.5, 1.5, 0.5]})
     schema = resolve_schema(table, {"a": "category"})
@@ -97,6 +112,11 @@ def test_left_out_columns_are_named_in_a_warning() -> None:
         ({"aa": "real"}, "names column 'aa'.* Did you mean 'a'"),
         ({"a": {"levels": [1, 2]}}, "must have a kind"),
         ({"a": {"kind": "ordinal", "levels": [1]}}, "must be two or more"),
+        ({"a": {"kind": "ordinal", "levels": [1, 1.0]}}, "must be two or more different"),
+        ({"a": {"kind": "ordinal", "levels": [1, None]}}, "must be two or more different"),
+        ({"a": {"kind": "ordinal", "levels": "SML"}}, "must be a list in order"),
+        ({"a": {"kind": "ordinal", "levels": 5}}, "must be a list in order"),
+        ({"a": {"kind": "ordinal", "levels": {1, 2}}}, "must be a list in order"),
         ({"a": {"kind": "ordinal", "order": [1, 2]}}, "'order' too"),
         ("real", "a Schema or a mapping"),
     ],

@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cellmend.encoding import TableError
     from cellmend.estimator import PAPER, CellMender, load
     from cellmend.persistence import ModelFileError
     from cellmend.schema import Schema, SchemaError, SchemaWarning
+    from cellmend.tables import TableError
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,7 +36,7 @@ _HOMES = {
     "Schema": "schema",
     "SchemaError": "schema",
     "SchemaWarning": "schema",
-    "TableError": "encoding",
+    "TableError": "tables",
 }
 
 

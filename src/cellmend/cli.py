@@ -87,13 +87,13 @@ def demo(
 
 
 def _findings_table(findings: Any) -> Table:
-    from cellmend.findings import show
+    from cellmend.findings import about, show
 
     shown = Table(title="Most suspicious cells of the diamonds table")
     for name in ("row", "column", "value", "suspicion", "repair", "expected"):
         shown.add_column(name, justify="left" if name == "column" else "right")
     for line in findings.itertuples():
-        expected = f"{show(line.low)} to {show(line.high)}" if line.low == line.low else ""
+        expected = f"{about(line.low)} to {about(line.high)}" if line.low == line.low else ""
         shown.add_row(
             str(line.row), line.column, show(line.value), f"{line.suspicion:.3f}", show(line.repair), expected
         )

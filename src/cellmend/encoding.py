@@ -1,32 +1,25 @@
-"""Any table to numbers and back: DataFrame ⇄ Cells(values, observed)."""
+"""A table to numbers and back: Table ⇄ Cells(values, observed)."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 from torch import Tensor
 
-from cellmend.schema import KINDS, Column, Level, Schema, SchemaError, family, plain
+from cellmend.schema import KINDS, Column, Level, Schema, SchemaError, family, level_text, plain
+from cellmend.tables import Change, Table, TableError
 
 MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
 RESOLUTION_SHARE = 0.99  # of the values; a few wrong cells may have more decimals
-FARTHEST = 1e6  # in standard deviations; further out is as far, and float32 stays finite
-
-
-class TableError(ValueError):
-    """A table that cannot be read, or that does not fit the model."""
+FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
 
 
 @dataclass(frozen=True)
@@ -43,123 +36,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.values)
 
-    def to(self, device: torch.device) -> Cells:
-        return Cells(self.values.to(device), self.observed.to(device))
-
     def __getitem__(self, rows: slice | Tensor) -> Cells:
         return Cells(self.values[rows], self.observed[rows])
 
-
-@dataclass(frozen=True)
-class Table:
-    """The user's table twice: as it came, to give back the same kind, and as Arrow, to read."""
-
-    native: Any  # the DataFrame as it came, or a checked numpy array
-    arrow: pa.Table  # column names as text, NaN as null
-
-    @property
-    def is_array(self) -> bool:
-        return isinstance(self.native, np.ndarray)
-
-    @property
-    def gives_pandas(self) -> bool:
-        """Do new tables for this user come as pandas? For pandas and for arrays they do."""
-        return self._backend is nw.Implementation.PANDAS
-
-    @property
-    def _backend(self) -> Any:
-        if self.is_array:
-            return nw.Implementation.PANDAS
-        return nw.from_native(self.native, eager_only=True).implementation
-
-    def frame_of(self, columns: pa.Table) -> Any:
-        """A new table as a DataFrame of the user's kind."""
-        return nw.from_arrow(columns, backend=self._backend).to_native()
-
-    def matrix_of(self, matrix: NDArray[Any], labels: Sequence[Any] | None = None) -> Any:
-        """A matrix with this table's rows as the user's kind, under its own columns or under `labels`."""
-        if self.is_array and labels is None:
-            return matrix
-        own = self.arrow.column_names if self.is_array else _labels(self.native)
-        labels = own if labels is None else labels
-        frame = self.frame_of(pa.table(list(matrix.T), names=[str(label) for label in labels]))
-        if self.gives_pandas:
-            frame.columns = labels
-            frame.index = frame.index if self.is_array else self.native.index
-        return frame
-
-
-# ---------------------------------------------------------------- reading
-
-
-def read_table(X: Any) -> Table:
-    """A pandas, polars or pyarrow table, or a 2-d array, read once.
-
-    >>> read_table(np.eye(2)).arrow.column_names
-    ['x0', 'x1']
-    """
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    except DuplicateError:
-        raise TableError(_repeated_name(X)) from None
-    if not isinstance(frame, nw.DataFrame):
-        return _read_array(X)
-    names = _column_names(X)
-    if len(frame) == 0 or not names:
-        raise TableError(
-            f"A table must have rows and columns; this one has {len(frame)} sample(s) and "
-            f"{len(names)} feature(s) (shape=({len(frame)}, {len(names)})) while a minimum of 1 is required."
-        )
-    return Table(X, pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names))
-
-
-def _read_array(X: Any) -> Table:
-    if hasattr(X, "collect"):
-        raise TableError("A table must be in memory; this one is lazy. Hint: pass table.collect().")
-    array = check_array(X, dtype="numeric", ensure_all_finite=False)
-    names = [f"x{position}" for position in range(array.shape[1])]
-    return Table(array, pa.table([_nan_to_null(pa.chunked_array([c])) for c in array.T.copy()], names=names))
-
-
-def _labels(X: Any) -> Sequence[Any]:
-    return X.column_names if hasattr(X, "column_names") else X.columns
-
-
-def _column_names(X: Any) -> list[str]:
-    given = list(_labels(X))
-    if len({isinstance(name, str) for name in given}) > 1:
-        odd = next(name for name in given if not isinstance(name, str))
-        raise TypeError(
-            "Feature names only support names that are all strings, or none of them; "
-            f"{odd!r} stands beside text. Hint: table.columns = table.columns.astype(str)."
-        )
-    return [str(name) for name in given]
-
-
-def _repeated_name(X: Any) -> str:
-    name, times = Counter(_labels(X)).most_common(1)[0]
-    return f"Column names must differ; {name!r} stands {times} times. Hint: rename or drop one of the columns."
-
-
-def _to_arrow(column: nw.Series[Any]) -> pa.ChunkedArray:
-    """One column; what Arrow has no type for (text and numbers mixed, huge integers) becomes text."""
-    try:
-        values = column.to_arrow()
-    except (pa.ArrowException, OverflowError, TypeError):
-        missing = column.is_null().to_list()
-        texts = [None if gap else str(v) for gap, v in zip(missing, column.to_list(), strict=True)]
-        values = pa.array(texts, pa.string())
-    chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    return _nan_to_null(chunked)
-
-
-def _nan_to_null(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_floating(values.type):
-        return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-
-
-# ---------------------------------------------------------------- columns
+    def to(self, device: torch.device) -> Cells:
+        return Cells(self.values.to(device), self.observed.to(device))
 
 
 @dataclass(frozen=True)
@@ -179,15 +60,18 @@ class NumberColumn:
         mean, sd = _mean_and_sd(numbers)
         return cls(column.name, column.kind, mean, sd, _decimals(numbers))
 
-    def decode(self, values: NDArray[np.float64]) -> NDArray[Any]:
+    def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model values in the user's units, at the column's resolution."""
         with np.errstate(over="ignore"):
             numbers = np.nan_to_num(self._to_units(values))
         return numbers if self.decimals is None else _round(numbers, self.decimals)
 
     def decode_one(self, value: float) -> float | int:
-        number: float = self.decode(np.array([value])).item()
+        number = float(self.decode(np.array([value]))[0])
         return int(number) if self.decimals == 0 else number
+
+    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
+        return Change(rows, self.decode(values), levels=None)
 
     def _to_units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values
@@ -197,7 +81,8 @@ class RealColumn(NumberColumn):
     """Standardised with the mean and deviation of the table as it came, errors included."""
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
+        with np.errstate(over="ignore"):
+            standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
         return np.clip(standardised, -FARTHEST, FARTHEST)
 
     def _to_units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -206,6 +91,16 @@ class RealColumn(NumberColumn):
 
 class CountColumn(NumberColumn):
     """Left as it is; negative and broken numbers are what a count cannot hold."""
+
+    @classmethod
+    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
+        highest = np.nanmax(_numbers(column.name, column.kind, values), initial=0)
+        if highest > FARTHEST:
+            raise SchemaError(
+                f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "
+                f"it holds {highest:,.0f}. Hint: declare it as real."
+            )
+        return super().fit(column, values)
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         numbers = _numbers(self.name, self.kind, values)
@@ -223,31 +118,36 @@ class LevelColumn:
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
-        return cls(column.name, column.kind, tuple(column.levels or _learn_levels(column, values)))
+        learned = cls(column.name, column.kind, tuple(column.levels or _learn_levels(column, values)))
+        if values.null_count < len(values) and not np.isfinite(learned._codes(values)).any():
+            raise SchemaError(
+                f"The levels of column {column.name!r} must be among its values; of {list(learned.levels)} none is."
+            )
+        return learned
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        known = _texts(pa.chunked_array([pa.array(list(self.levels))]))
-        codes = pc.index_in(_texts(values), value_set=known.combine_chunks())
-        numbers = codes.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        self._refuse_another_type(values, numbers)
-        return numbers
-
-    def decode(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        levels = np.empty(len(self.levels), dtype=object)
-        levels[:] = self.levels
-        return levels[values.astype(np.int64)]
+        codes = self._codes(values)
+        of_levels = {_family_of(level) for level in self.levels}
+        if family(values.type) in of_levels or np.isfinite(codes).any() or values.null_count == len(values):
+            return codes
+        raise TableError(
+            f"Column {self.name!r} was fitted as {self.kind} and must hold {min(of_levels)} values such as "
+            f"{self.levels[0]!r}; it holds {values.type}. Hint: convert the column as it was when fitted."
+        )
 
     def decode_one(self, value: float) -> Level:
         return self.levels[int(value)]
 
-    def _refuse_another_type(self, values: pa.ChunkedArray, codes: NDArray[np.float64]) -> None:
-        fitted = family(pa.array(list(self.levels)).type)
-        if family(values.type) == fitted or np.isfinite(codes).any() or values.null_count == len(values):
-            return
-        raise TableError(
-            f"Column {self.name!r} was fitted as {self.kind} and must hold {fitted} values such as "
-            f"{self.levels[0]!r}; it holds {values.type}. Hint: convert the column as it was when fitted."
-        )
+    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
+        return Change(rows, values, levels=self.levels)
+
+    def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        """The level's number for each cell, NaN where missing or unseen; texts are compared once a value."""
+        known = {level_text(level): float(number) for number, level in enumerate(self.levels)}
+        distinct = plain(values).combine_chunks().dictionary_encode()
+        number_of = [known.get(level_text(value), np.nan) for value in distinct.dictionary.to_pylist()]
+        indices = distinct.indices.fill_null(len(number_of)).to_numpy(zero_copy_only=False)
+        return np.array([*number_of, np.nan])[indices]
 
 
 EncodedColumn = RealColumn | CountColumn | LevelColumn
@@ -259,84 +159,13 @@ ENCODED: dict[str, type[EncodedColumn]] = {
 }
 
 
-def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
-    """The column as float64, NaN where missing."""
-    must = f"Column {name!r} is {kind} and must hold finite numbers"
-    hint = f"Hint: leave the cell empty if it is unknown, or declare {name!r} as category in the schema."
-    if values.null_count == len(values):
-        return np.full(len(values), np.nan)
-    if family(values.type) not in ("number", "boolean"):
-        row = values.is_valid().to_pylist().index(True)
-        text = next((r for r, v in enumerate(values.to_pylist()) if not _is_number(v)), row)
-        raise TableError(f"{must}; row {text} holds {values[text].as_py()!r}. {hint}")
-    numbers = plain(values).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    if np.isinf(numbers).any():
-        row = int(np.isinf(numbers).argmax())
-        raise TableError(f"{must}; row {row} holds {numbers[row]} (infinity). {hint}")
-    return numbers
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return value is None or math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
-
-
-def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and deviation, also of numbers whose squares overflow."""
-    size = max(float(np.abs(numbers).max(initial=0.0)), np.finfo(np.float64).tiny)
-    mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
-    return mean, sd if sd > 0 else 1.0
-
-
-def _decimals(numbers: NDArray[np.float64]) -> int | None:
-    """How many decimals the column's values have, nearly all of them."""
-    for decimals in range(MOST_DECIMALS + 1):
-        if np.mean(_round(numbers, decimals) == numbers) >= RESOLUTION_SHARE:
-            return decimals
-    return None
-
-
-def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """np.round, also where its multiplication overflows: numbers that large have no decimals."""
-    with np.errstate(over="ignore"):
-        rounded = np.round(numbers, decimals)
-    return np.where(np.isfinite(rounded), rounded, numbers)
-
-
-def _learn_levels(column: Column, values: pa.ChunkedArray) -> Iterable[Level]:
-    if column.kind == "ordinal" and family(values.type) == "text":
-        raise SchemaError(
-            f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
-            f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
-        )
-    distinct = pc.unique(plain(values).drop_null())
-    if len(distinct) == 0:
-        raise SchemaError(
-            f"Column {column.name!r} is {column.kind} and must hold values; all its cells are missing. "
-            f"Hint: declare it as ignore."
-        )
-    return sorted(int(v) if isinstance(v, float) and v.is_integer() else v for v in distinct.to_pylist())
-
-
-def _texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values as text, whole floats as whole numbers: 5.0, 5 and '5' are one level."""
-    values = plain(values)
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, 0.0)  # -0.0 is 0.0
-    return values.cast(pa.string())
-
-
-# ---------------------------------------------------------------- encoding
-
-
 class TableEncoder:
     """Tables to cells and cells to tables, by what `fit` learned of each modelled column.
 
     `columns` stand grouped by kind, so that the network handles a kind as one slice;
     `positions[d]` is the place of model column d in the user's table.
 
+    >>> from cellmend.tables import read_table
     >>> table = read_table(np.array([[1.0], [3.0]]))
     >>> encoder = TableEncoder.fit(Schema((Column("x0", "real"),)), table)
     >>> encoder.encode(table).values.tolist()
@@ -373,11 +202,11 @@ class TableEncoder:
     def replace(self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_]) -> Any:
         """The user's table, its own kind, with the cells `where` (N, D) holding `values` (N, D)."""
         changes = {
-            position: (where[:, d], column.decode(values[where[:, d], d]))
+            position: column.change(where[:, d], values[where[:, d], d])
             for d, (column, position) in enumerate(zip(self.columns, self.positions, strict=True))
             if where[:, d].any()
         }
-        return _replace_in_array(table, changes) if table.is_array else _replace_in_frame(table, changes)
+        return table.with_cells(changes)
 
     def to_json(self) -> list[dict[str, Any]]:
         return [asdict(column) for column in self.columns]
@@ -393,62 +222,81 @@ def _column_from_json(entry: dict[str, Any]) -> EncodedColumn:
     return ENCODED[entry["kind"]](**entry)
 
 
-# ---------------------------------------------------------------- giving back
-
-Changes = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]  # position: (which rows, new values)
-
-
-def _replace_in_array(table: Table, changes: Changes) -> NDArray[Any]:
-    array: NDArray[Any] = table.native.copy()
-    for position, (rows, new) in changes.items():
-        array[rows, position] = new.astype(array.dtype)
-    return array
-
-
-def _replace_in_frame(table: Table, changes: Changes) -> Any:
-    if table.gives_pandas:
-        return _replace_in_pandas(table, changes)
-    if isinstance(table.native, pa.Table):
-        return _replace_in_arrow(table.native, changes)
-    frame = nw.from_native(table.native, eager_only=True)
-    columns = list(frame.iter_columns())
-    changed = _replace_in_arrow(pa.table({columns[p].name: columns[p].to_arrow() for p in changes}),
-                                dict(enumerate(changes.values())))  # fmt: skip
-    fresh = nw.from_arrow(changed, backend=table._backend).iter_columns()
-    return frame.with_columns(
-        *(new.cast(columns[place].dtype) for place, new in zip(changes, fresh, strict=True))
-    ).to_native()
+def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
+    """The column as float64, NaN where missing."""
+    if values.null_count == len(values):
+        return np.full(len(values), np.nan)
+    if family(values.type) not in ("number", "boolean"):
+        _refuse_text(name, kind, values)
+    numbers = plain(values).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    if np.isinf(numbers).any():
+        row = int(np.isinf(numbers).argmax())
+        raise TableError(
+            f"Column {name!r} is {kind} and must hold finite numbers; row {row} holds {numbers[row]} (infinity). "
+            "Hint: leave the cell empty if it is unknown."
+        )
+    return numbers
 
 
-def _replace_in_arrow(arrow: pa.Table, changes: Changes) -> pa.Table:
-    for position, (rows, new) in changes.items():
-        field, old = arrow.schema.field(position), arrow.column(position).combine_chunks()
-        type_ = old.type.value_type if pa.types.is_dictionary(old.type) else old.type
-        fresh = pa.array(new.tolist()).cast(type_, safe=False)
-        replaced = pc.replace_with_mask(old.cast(type_), pa.array(rows), fresh)
-        if pa.types.is_dictionary(old.type):
-            replaced = replaced.dictionary_encode().cast(old.type)
-        arrow = arrow.set_column(position, field, replaced)
-    return arrow
+def _refuse_text(name: str, kind: str, values: pa.ChunkedArray) -> None:
+    cells = values.to_pylist()
+    odd = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
+    row = odd if odd is not None else next(row for row, cell in enumerate(cells) if cell is not None)
+    hint = (
+        "convert the column to numbers"
+        if odd is None
+        else f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
+    )
+    raise TableError(f"Column {name!r} is {kind} and must hold numbers; row {row} holds {cells[row]!r}. Hint: {hint}.")
 
 
-def _replace_in_pandas(table: Table, changes: Changes) -> Any:
-    frame = table.native.copy()
-    for position, (rows, new) in changes.items():
-        old = frame.iloc[:, position]
-        changed = old.copy()
-        if hasattr(old, "cat"):
-            changed = changed.cat.add_categories([v for v in dict.fromkeys(new) if v not in old.cat.categories])
-        changed.iloc[np.flatnonzero(rows)] = _in_kind(new, old)
-        frame.isetitem(position, changed)
-    return frame
+def _is_number(cell: Any) -> bool:
+    try:
+        return cell is None or math.isfinite(float(cell))
+    except (TypeError, ValueError):
+        return False
 
 
-def _in_kind(new: NDArray[Any], old: Any) -> Any:
-    """New values in the type of the pandas column; in an object column, as its own objects."""
-    if old.dtype == object:
-        own = {str(value): value for value in old}
-        return [own.get(str(value), value) for value in new]
-    if hasattr(old, "cat"):
-        return new.tolist()
-    return np.asarray(new.tolist()).astype(old.dtype.type if old.dtype.kind in "iufb" else object)
+def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and deviation, also of numbers whose squares overflow."""
+    size = max(float(np.abs(numbers).max(initial=0.0)), float(np.finfo(np.float64).tiny))
+    if len(numbers) == 0:
+        return 0.0, 1.0
+    mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
+    return mean, sd if sd > 0 else 1.0
+
+
+def _decimals(numbers: NDArray[np.float64]) -> int | None:
+    """How many decimals the column's values have, nearly all of them."""
+    for decimals in range(MOST_DECIMALS + 1):
+        if len(numbers) and np.mean(_round(numbers, decimals) == numbers) >= RESOLUTION_SHARE:
+            return decimals
+    return None
+
+
+def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """np.round, also where its multiplication overflows: numbers that large have no decimals."""
+    with np.errstate(over="ignore"):
+        rounded = np.round(numbers, decimals)
+    return np.where(np.isfinite(rounded), rounded, numbers)
+
+
+def _learn_levels(column: Column, values: pa.ChunkedArray) -> Iterable[Level]:
+    if column.kind == "ordinal" and family(values.type) == "text":
+        raise SchemaError(
+            f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
+            f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
+        )
+    if family(values.type) == "other" or values.null_count == len(values):
+        came = values.type if values.null_count < len(values) else "nothing but gaps"
+        raise SchemaError(
+            f"Column {column.name!r} is {column.kind} and must hold text, numbers or booleans; it holds {came}. "
+            "Hint: declare it as ignore."
+        )
+    distinct = pc.unique(plain(values).drop_null()).to_pylist()
+    by_text = {level_text(v): int(v) if isinstance(v, float) and v.is_integer() else v for v in distinct}
+    return sorted(by_text.values())
+
+
+def _family_of(level: Level) -> str:
+    return "text" if isinstance(level, str) else "boolean" if isinstance(level, bool) else "number"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Generator, Tensor
 
 import cellmend
-from cellmend.encoding import Cells, LevelColumn, Table, TableEncoder, TableError, read_table
+from cellmend.encoding import Cells, LevelColumn, TableEncoder
 from cellmend.findings import expect, explain, to_frame
 from cellmend.inference import (
     METHODS,
@@ -36,6 +36,7 @@ from cellmend.inference import (
 from cellmend.network import RVAE
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
+from cellmend.tables import Table, TableError, read_table
 from cellmend.training import train
 
 WEIGHTS = ("coordinate", "amortized", "none")
@@ -131,6 +132,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
         self._check_settings()
+        self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
         table = self._read(X, reset=True)
         self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
         self.encoder_ = TableEncoder.fit(self.schema_, table)
@@ -152,7 +154,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 generator=self._generator(),
                 on_epoch=on_epoch,
             )
-        self.offset_ = self._row_threshold(X)
+        self.offset_ = self._row_threshold(table)
         return self
 
     # ------------------------------------------------------------ which cells, which rows
@@ -170,9 +172,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the sum of its cells, with pi clamped."""
-        score = {"pi": cell_pi_clamped, "nll": cell_nll}[self._score_kind(kind)]
-        total: NDArray[np.float64] = self._score(self._read(X), score).sum(axis=1)
-        return total
+        return self._row_scores(self._read(X), self._score_kind(kind))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -277,18 +277,23 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _score(self, table: Table, score: Callable[[Evidence], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
+        method = _one_of("repair_method", self.repair_method, METHODS)
         parts = []
         for chunk, generator in self._chunks(table):
             evidence = judge(
                 self.network_,
                 chunk,
-                method=self.repair_method,
+                method=method,
                 weights=self.weights,
                 alpha=self.alpha,
                 generator=generator,
             )
             parts.append(torch.where(chunk.observed, score(evidence), 0.0).double().cpu())
         return torch.cat(parts).numpy()
+
+    def _row_scores(self, table: Table, kind: str) -> NDArray[np.float64]:
+        score = {"pi": cell_pi_clamped, "nll": cell_nll}[kind]
+        return self._score(table, score).sum(axis=1)
 
     def _suspicion(self, table: Table) -> NDArray[np.float64]:
         return self._score(table, lambda evidence: (-evidence.logit).sigmoid())
@@ -314,11 +319,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             raise ValueError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
         return _one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
 
-    def _row_threshold(self, X: Any) -> float:
+    def _row_threshold(self, table: Table) -> float:
         """Score below which a row counts as corrupted: clean with probability under 1 - threshold,
         or, where scores are no probabilities, among the share 1 - alpha of the worst fitted rows."""
         if self.weights == "none":
-            return float(np.quantile(self.score_samples(X), 1 - self.alpha))
+            return float(np.quantile(-self._row_scores(table, "nll"), 1 - self.alpha))
         return math.log(1 - self.threshold)
 
     def _new_network(self) -> RVAE:
@@ -334,7 +339,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _device(self) -> torch.device:
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        return torch.device(self.device)
+        try:
+            return torch.empty(0, device=self.device).device
+        except (RuntimeError, AssertionError):
+            raise ValueError(
+                f"device must be 'auto' or one that torch has here; {str(self.device)!r} is none. Hint: use 'auto'."
+            ) from None
 
     def _generator(self) -> Generator:
         device = self.network_.decoder_output.bias.device
@@ -355,7 +365,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _settings(self) -> dict[str, Any]:
         """The constructor's arguments as JSON holds them."""
         settings = self.get_params(deep=False)
-        if not isinstance(self.random_state, int):
+        settings = {name: v.item() if isinstance(v, np.generic) else v for name, v in settings.items()}
+        if not isinstance(settings["random_state"], int):
             settings["random_state"] = None
         if self.schema is not None:
             settings["schema"] = Schema.of(self.schema).to_dict()
@@ -369,13 +380,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 name,
                 getattr(self, name),
                 "a whole number from 1",
-                lambda v: v >= 1 and v == int(v),
+                lambda v: isinstance(v, Integral) and int(v) >= 1,
             )
         for name in ("alpha", "threshold"):
             _must(name, getattr(self, name), "between 0 and 1", lambda v: 0 < v < 1)
         for name in ("outlier_scale", "learning_rate"):
-            _must(name, getattr(self, name), "above 0", lambda v: v > 0)
-        _must("weight_decay", self.weight_decay, "0 or above", lambda v: v >= 0)
+            _must(name, getattr(self, name), "above 0", lambda v: 0 < v < math.inf)
+        _must("weight_decay", self.weight_decay, "0 or above", lambda v: 0 <= v < math.inf)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "offset_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -397,15 +411,19 @@ def load(path: str | Path) -> CellMender:
         mender.network_ = mender._new_network()
         mender.network_.load_state_dict(weights)
         mender.seed_, mender.offset_, mender.history_ = header["seed"], header["offset"], header["history"]
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        mender.n_features_in_ = len(names)
+        if header["named"]:
+            mender.feature_names_in_ = np.array(names, dtype=object)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
             "Hint: save the model again."
         ) from None
-    mender.network_.to(mender._device())
-    mender.n_features_in_ = len(names)
-    if header["named"]:
-        mender.feature_names_in_ = np.array(names, dtype=object)
+    try:
+        mender.network_.to(mender._device())
+    except ValueError:  # fitted on a device that this machine does not have
+        mender.device = "auto"
+        mender.network_.to(mender._device())
     return mender
 
 

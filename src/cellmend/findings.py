@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.encoding import Table, TableEncoder
+from cellmend.encoding import TableEncoder
 from cellmend.inference import Reconstruction
 from cellmend.network import RVAE
+from cellmend.tables import Table
 
 TYPES = {
     "row": pa.int64(),
@@ -86,8 +87,8 @@ def explain(
         value=value,
         suspicion=float(suspicion[expected.row, expected.column]),
         repair=column.decode_one(expected.repair),
-        low=low if isinstance(low, int | float) else None,
-        high=high if isinstance(high, int | float) else None,
+        low=float(low) if isinstance(low, int | float) else None,
+        high=float(high) if isinstance(high, int | float) else None,
         reason=say_why(column.name, value, low, high, likely),
     )
 
@@ -101,19 +102,28 @@ def say_why(name: str, value: Any, low: Any, high: Any, likely: list[tuple[Any, 
     'sex is Male; for a row like this it is usually Female (97 %)'
     """
     named = [f"{show(level)} ({100 * chance:.0f} %)" for level, chance in likely if chance >= LEAST_LIKELY]
-    usual = " or ".join(named) if likely else f"{show(low)} to {show(high)}"
+    usual = " or ".join(named) if likely else f"{about(low)} to {about(high)}"
     return f"{name} is {show(value)}; for a row like this it is usually {usual}"
 
 
-def show(value: Any) -> str:
-    """A value as a person would write it.
+def about(bound: float) -> str:
+    """A bound with the digits that matter.
 
-    >>> show(3.1500000001), show("Ideal"), show(None)
-    ('3.15', 'Ideal', '')
+    >>> about(3.1512345678), about(123456789.12), about(12)
+    ('3.15123', '123456789', '12')
+    """
+    return show(bound if isinstance(bound, int) else float(f"{bound:.6g}") if abs(bound) < 1e5 else round(bound))
+
+
+def show(value: Any) -> str:
+    """A value as a person would write it, all digits kept that a float has for sure.
+
+    >>> show(0.1 + 0.2), show(123456789.12), show("Ideal"), show(None)
+    ('0.3', '123456789.12', 'Ideal', '')
     """
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def to_frame(findings: list[Finding], table: Table) -> Any:

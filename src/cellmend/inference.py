@@ -57,9 +57,10 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
     else:
         _, z = pseudo_gibbs(network, cells, torch.zeros_like(cells.observed), generator)
     log_clean = network.log_clean(cells, network.decode(z))
+    logit = clean_logit(log_clean, network.log_corrupted(cells), alpha=alpha)
     if weights == "amortized" and method == "map":
-        return Evidence(log_clean, network.weight_logits(cells))
-    return Evidence(log_clean, clean_logit(log_clean, network.log_corrupted(cells), alpha=alpha))
+        logit = torch.where(cells.values.isfinite(), network.weight_logits(cells), logit)
+    return Evidence(log_clean, logit)
 
 
 @torch.no_grad()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import safetensors
+import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 from torch import Tensor
@@ -25,6 +26,8 @@ class ModelFileError(ValueError):
 def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Write header and weights under a temporary name, then rename: the file is whole or not there."""
     path = Path(path)
+    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
+        raise ModelFileError(f"A model must be saved as a file in a folder that is there; {path} cannot be.")
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"format": FORMAT, **header}
     header["sha256"] = _digest(header, weights)
@@ -47,8 +50,8 @@ def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         weights = read_tensors(content)
         header = json.loads(_metadata(content)[KEY])
-        written, expected = header.pop("format"), header.pop("sha256")
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        written, expected = header.pop("format"), header.pop("sha256", None)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"A model file must be a whole file written by CellMender.save; {path.name} is not "
             f"({type(error).__name__}: {error}). Hint: save the model again."
@@ -78,5 +81,5 @@ def _digest(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(weights):
         digest.update(f"{name} {weights[name].dtype} {tuple(weights[name].shape)}".encode())
-        digest.update(weights[name].numpy().tobytes())
+        digest.update(weights[name].flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ class Column:
                 f"The kind of column {self.name!r} must be one of {', '.join(KINDS)} or {IGNORE}; "
                 f"it is {self.kind!r}.{_did_you_mean(self.kind, (*KINDS, IGNORE))}"
             )
+        if self.levels is not None:
+            _check_levels(self.name, self.levels)
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False) 
         return Column(name, "ordinal", levels=_declared_levels(values))
     if kind_of_values == "boolean":
         return Column(name, "category")
-    if kind_of_values == "text":
+    if kind_of_values == "text" or pa.types.is_dictionary(values.type):
         return _infer_text(name, len(distinct), len(observed))
     if _are_whole(distinct):
         return _infer_whole(name, plain(observed), distinct)
@@ -212,7 +214,7 @@ def _infer_text(name: str, distinct: int, rows: int) -> Column:
 
 def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:
     low, high = (float(bound) for bound in pc.min_max(observed).as_py().values())
-    if max(abs(low), abs(high)) > LARGEST_EXACT_WHOLE:
+    if pc.approximate_median(pc.abs(observed.cast(pa.float64(), safe=False))).as_py() > LARGEST_EXACT_WHOLE:
         return Column(name, IGNORE, reason="whole numbers beyond 2**53 are labels, not quantities")
     if _is_identifier(name, observed, distinct, span=high - low + 1):
         return Column(name, IGNORE, reason="identifier: a different whole number in every row")
@@ -237,7 +239,7 @@ def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, 
     """All distinct, and numbered without gaps, in row order, or called an id."""
     if len(distinct) < len(observed) or len(observed) < FEWEST_IDENTIFIERS:
         return False
-    steps = pc.pairwise_diff(pc.cast(observed, pa.float64()).combine_chunks()).drop_null()
+    steps = pc.pairwise_diff(observed.cast(pa.float64(), safe=False).combine_chunks()).drop_null()
     sorted_rows = pc.min(steps).as_py() > 0 or pc.max(steps).as_py() < 0
     return span == len(distinct) or sorted_rows or bool(IDENTIFIER_NAME.search(name))
 
@@ -269,6 +271,15 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
 
 
+def level_text(value: Any) -> str:
+    """A level as text, the same for 5, 5.0 and '5'.
+
+    >>> level_text(5.0), level_text(-0.0), level_text(0.5), level_text(True)
+    ('5', '0', '0.5', 'True')
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _declared_levels(values: pa.ChunkedArray) -> tuple[Level, ...]:
     return tuple(values.combine_chunks().dictionary.to_pylist())
 
@@ -286,14 +297,25 @@ def _column_from_entry(name: str, entry: Any) -> Column:
             f"Column {name!r} may have kind, levels and reason in the schema; it has {min(surplus)!r} too."
         )
     levels = entry.get("levels")
-    if levels is not None and len(levels) < 2:
-        raise SchemaError(f"The levels of column {name!r} must be two or more; they are {levels!r}.")
-    return Column(
-        name,
-        str(entry["kind"]),
-        levels=None if levels is None else tuple(levels),
-        reason=str(entry.get("reason", "")),
-    )
+    if levels is not None:
+        if isinstance(levels, str | Mapping | Set) or not isinstance(levels, Iterable):
+            raise SchemaError(f"The levels of column {name!r} must be a list in order; they are {levels!r}.")
+        levels = tuple(_plain_value(level) for level in levels)
+    return Column(name, str(entry["kind"]), levels=levels, reason=str(entry.get("reason", "")))
+
+
+def _check_levels(name: str, levels: tuple[Level, ...]) -> None:
+    texts = [level_text(level) for level in levels if isinstance(level, str | int | float) and level == level]
+    if len(set(texts)) < max(len(levels), 2):
+        raise SchemaError(
+            f"The levels of column {name!r} must be two or more different texts, numbers or booleans; "
+            f"they are {list(levels)!r}."
+        )
+
+
+def _plain_value(value: Any) -> Any:
+    """numpy's numbers as Python's, which JSON and YAML can hold."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _entry_as_yaml(name: str, entry: dict[str, Any]) -> str:
