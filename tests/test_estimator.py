@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema
+from cellmend.estimator import fit_together
 
 from .conftest import SMALL, mixed_table
 
@@ -96,6 +97,26 @@ def test_missing_cells_score_zero_and_stay_missing_unless_asked(fitted: CellMend
     filled = fitted.repair(table, impute=True)
     assert not filled.isna().any(axis=None)
     assert clone(fitted).set_params(impute=True).impute is True
+
+
+def test_menders_fitted_together_find_what_each_should() -> None:
+    tables = [line_table(), line_table().assign(b=lambda t: -t["b"])]
+    settings = {"epochs": 60, "hidden_dim": 64, "latent_dim": 2, "learning_rate": 5e-3}
+    menders = [CellMender(**settings, random_state=seed, alpha=alpha) for seed, alpha in ((0, 0.95), (1, 0.9))]
+    fit_together(menders, tables)
+    for mender, table, wrong in zip(menders, tables, (9.0, -9.0), strict=True):
+        assert mender.findings(table).iloc[0][["row", "column", "value"]].tolist() == [7, "b", wrong]
+        assert len(mender.history_) == 60
+        assert mender.history_[-1] > mender.history_[0]
+
+
+def test_menders_fitted_together_must_be_alike() -> None:
+    menders = [CellMender(**SMALL), CellMender(**SMALL | {"epochs": 5})]
+    with pytest.raises(ValueError, match="must have equal settings"):
+        fit_together(menders, [line_table(30), line_table(30)])
+    menders = [CellMender(**SMALL), CellMender(**SMALL)]
+    with pytest.raises(ValueError, match="must have equal rows, kinds and levels"):
+        fit_together(menders, [line_table(30), line_table(40)])
 
 
 def test_the_impute_setting_serves_pipelines() -> None:

@@ -97,7 +97,7 @@ def test_ordinal_is_a_cumulative_logit_when_clean_and_uniform_when_corrupted() -
         np.log(logistic(thresholds[k + 1] - p) - logistic(thresholds[k] - p))
         for k, p in zip(values[:, 0], place[:, 0].numpy(), strict=True)
     ]
-    below = expit(-2.0 - place[:, 1].numpy())
+    below = expit(0.0 - place[:, 1].numpy())
     second = np.log(np.where(values[:, 1] == 0, below, 1 - below))
     found = likelihood.log_clean(values.float(), place).detach()
     np.testing.assert_allclose(found, np.stack([first, second], 1), rtol=1e-4)
@@ -116,8 +116,10 @@ def test_probabilities_are_those_of_log_clean(make) -> None:
 
 
 def test_thresholds_start_evenly_over_the_middle() -> None:
-    bounds = Ordinal([levels_column("a", 5, "ordinal")], outlier_scale=2.0)._bounds().detach()[0]
-    np.testing.assert_allclose(bounds[1:-1], [-2, -1, 0, 1], atol=1e-5)
+    likelihood = Ordinal([levels_column("a", 6, "ordinal"), levels_column("b", 2, "ordinal")], outlier_scale=2.0)
+    bounds = likelihood._bounds().detach()[0]
+    np.testing.assert_allclose(bounds[0, 1:-1], [-2, -1, 0, 1, 2], atol=1e-5)
+    assert bounds[1, 1] == 0
 
 
 def test_log_sigmoid_difference_keeps_digits_far_out() -> None:

@@ -18,6 +18,8 @@ from cellmend.network import (
     gate_kl,
     latent_kl,
     sample_latent,
+    stack,
+    unstack,
 )
 
 ROWS = 40
@@ -163,6 +165,30 @@ def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: f
                 bound -= kl_divergence(Bernoulli(pi), Bernoulli(alpha))
         bounds.append(bound)
     return torch.stack(bounds)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 3])
+def test_stacked_networks_answer_as_each_does_alone(rows: int) -> None:
+    networks, tables = [network(True), network(True)], [cells(rows), cells(rows, missing=0.5)]
+    other = [CountColumn("e", "count", 9.0, 4.0, 0) if column.name == "e" else column for column in COLUMNS]
+    networks[1] = RVAE(other, latent_dim=3, hidden_dim=11, embedding_dim=5, outlier_scale=2.0, amortized=True)
+    networks[1].initialize(generator(5))
+    both = stack(networks)
+    joint = Cells(torch.stack([t.values for t in tables]), torch.stack([t.observed for t in tables]))
+    for weights in ("coordinate", "amortized", "none"):
+        latent = both.encode(joint)
+        found = elbo(both, joint, latent.mu, latent, weights=weights, alpha=torch.tensor([0.9, 0.5])[:, None, None])
+        for place, (net, given, alpha) in enumerate(zip(networks, tables, (0.9, 0.5), strict=True)):
+            own = net.encode(given)
+            expected = elbo(net, given, own.mu, own, weights=weights, alpha=alpha)
+            torch.testing.assert_close(found[place], expected, rtol=1e-4, atol=1e-4)
+    with torch.no_grad():
+        for parameter in both.parameters():
+            parameter.add_(1.0)
+    before = [net.decoder_output.weight.detach().clone() for net in networks]
+    unstack(both, networks)
+    for net, old in zip(networks, before, strict=True):
+        torch.testing.assert_close(net.decoder_output.weight.detach(), old + 1)
 
 
 @torch.no_grad()

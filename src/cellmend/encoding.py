@@ -39,6 +39,13 @@ class Cells:
     def __getitem__(self, rows: slice | Tensor) -> Cells:
         return Cells(self.values[rows], self.observed[rows])
 
+    def take(self, rows: Tensor) -> Cells:
+        """These rows, (B,); or of cells stacked (M, N, D), for each of them its own, (M, B)."""
+        if rows.dim() == 1:
+            return self[rows]
+        cells = rows.unsqueeze(-1).expand(*rows.shape, self.values.shape[-1])
+        return Cells(self.values.gather(-2, cells), self.observed.gather(-2, cells))
+
     def to(self, device: torch.device) -> Cells:
         return Cells(self.values.to(device), self.observed.to(device))
 

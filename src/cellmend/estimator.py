@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
@@ -33,7 +33,7 @@ from cellmend.inference import (
     lower_bound,
     reconstruct,
 )
-from cellmend.network import RVAE
+from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
 from cellmend.tables import Table, TableError, read_table
@@ -131,6 +131,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
+        table, cells = self._start(X)
+        self._finish(table, self._train(self.network_, cells, self.alpha))
+        return self
+
+    def _start(self, X: Any) -> tuple[Table, Cells]:
+        """Schema, encoding and an untrained network; returns what to train on."""
         self._check_settings()
         self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
         table = self._read(X, reset=True)
@@ -139,14 +145,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = self._new_network()
         self.network_.initialize(torch.Generator().manual_seed(self.seed_))
-        device = self._device()
-        self.network_.to(device)
+        self.network_.to(self._device())
+        return table, self.encoder_.encode(table).to(self._device())
+
+    def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor) -> Tensor:
         with self._progress() as on_epoch:
-            self.history_ = train(
-                self.network_,
-                self.encoder_.encode(table).to(device),
+            return train(
+                network,
+                cells,
                 weights=self.weights,
-                alpha=self.alpha,
+                alpha=alpha,
                 epochs=self.epochs,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
@@ -154,8 +162,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 generator=self._generator(),
                 on_epoch=on_epoch,
             )
+
+    def _finish(self, table: Table, history: Tensor) -> None:
+        self.history_: list[float] = history.tolist()
         self.offset_ = self._row_threshold(table)
-        return self
 
     # ------------------------------------------------------------ which cells, which rows
 
@@ -351,16 +361,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return torch.Generator(device).manual_seed(self.seed_)
 
     @contextmanager
-    def _progress(self) -> Iterator[Callable[[int, float], None]]:
+    def _progress(self) -> Iterator[Callable[[int], None]]:
         if not self.verbose:
-            yield lambda epoch, bound: None
+            yield lambda epoch: None
             return
         from rich.console import Console
         from rich.progress import Progress
 
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("Fitting", total=self.epochs)
-            yield lambda epoch, bound: progress.update(task, completed=epoch + 1)
+            yield lambda epoch: progress.update(task, completed=epoch + 1)
 
     def _settings(self) -> dict[str, Any]:
         """The constructor's arguments as JSON holds them."""
@@ -397,6 +407,31 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
+    """Fit each mender to its own table, all networks trained as one: on a GPU many cost little more than one.
+
+    Settings must be equal but for alpha, random_state and schema, and so must rows, kinds and levels of the
+    tables. Each network starts as it would alone; the order of rows and the samples of z are drawn together.
+    """
+    free = {"alpha": None, "random_state": None, "schema": None}
+    started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
+    first, networks = menders[0], [mender.network_ for mender in menders]
+    if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
+        raise ValueError(
+            "Menders that are fitted together must have equal settings but for alpha, random_state, schema."
+        )
+    try:
+        cells = Cells(*(torch.stack(each) for each in zip(*((c.values, c.observed) for _, c in started), strict=True)))
+        together = stack(networks)
+    except RuntimeError as error:
+        raise TableError(f"Tables that are fitted together must have equal rows, kinds and levels ({error}).") from None
+    alpha = torch.tensor([mender.alpha for mender in menders], device=cells.values.device)[:, None, None]
+    history = first._train(together, cells, alpha)
+    unstack(together, networks)
+    for mender, (table, _), own in zip(menders, started, history.unbind(-1), strict=True):
+        mender._finish(table, own)
 
 
 def load(path: str | Path) -> CellMender:

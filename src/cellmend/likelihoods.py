@@ -1,7 +1,7 @@
 """One small class per column kind: its clean and its corrupted distribution.
 
 Each class handles all D_k columns of its kind at once. `values` are (B, D_k), `decoded` is the
-kind's slice of the decoder's output, (B, width). Scores, weights, sampling and repair follow from
+kind's slice of the decoder's output, (B, width); of stacked networks (network.py) all have a leading M. Scores, weights, sampling and repair follow from
 `log_clean`, `log_corrupted`, `mode`, `sample` and `interval`; nothing outside this module asks
 which kind a column is.
 """
@@ -57,7 +57,7 @@ class Real(nn.Module):
         return decoded - reach, decoded + reach
 
     def _log_variance(self) -> Tensor:
-        return self.log_variance.clamp(*LOG_VARIANCE)
+        return self.log_variance.clamp(*LOG_VARIANCE).unsqueeze(-2)  # the same for all rows
 
 
 class Category(nn.Module):
@@ -132,13 +132,13 @@ class Count(nn.Module):
         _constant(self, "corrupted_rate", mean + outlier_scale * sd.clamp_min(1.0))
 
     def inputs(self, values: Tensor) -> Tensor:
-        return values.log1p() - self.log_mean.exp().log1p()
+        return values.log1p() - self.log_mean.exp().log1p().unsqueeze(-2)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         return poisson_log_probability(values, self._log_rate(decoded))
 
     def log_corrupted(self, values: Tensor) -> Tensor:
-        return poisson_log_probability(values, self.corrupted_rate.log())
+        return poisson_log_probability(values, self.corrupted_rate.log().unsqueeze(-2))
 
     def mode(self, decoded: Tensor) -> Tensor:
         return self._log_rate(decoded).exp().floor()
@@ -151,7 +151,7 @@ class Count(nn.Module):
         return poisson_quantile(rate, (1 - INTERVAL) / 2), poisson_quantile(rate, (1 + INTERVAL) / 2)
 
     def _log_rate(self, decoded: Tensor) -> Tensor:
-        return (decoded + self.log_mean).clamp(*LOG_RATE)
+        return (decoded + self.log_mean.unsqueeze(-2)).clamp(*LOG_RATE)
 
 
 class Ordinal(nn.Module):
@@ -161,7 +161,6 @@ class Ordinal(nn.Module):
     """
 
     coded: Literal[True] = True
-    column: Tensor
     inner: Tensor
     log_uniform: Tensor
 
@@ -170,19 +169,18 @@ class Ordinal(nn.Module):
         levels = torch.tensor([len(column.levels) for column in columns])
         self.width = len(columns)
         most = int(levels.max())
-        # Thresholds start evenly over -2 to 2; a step is softplus(raw step).
-        step = (4 / (levels.float() - 1)).expm1().log()
-        self.lowest = nn.Parameter(torch.full((len(columns), 1), -2.0))
+        # Thresholds start evenly over -2 to 2, a single one at 0; a step is softplus(raw step).
+        step = (4 / (levels.float() - 2).clamp_min(1)).expm1().log()
+        self.lowest = nn.Parameter(torch.where(levels > 2, -2.0, 0.0)[:, None])
         self.raw_steps = nn.Parameter(step[:, None].repeat(1, max(most - 2, 0)))
-        _constant(self, "column", torch.arange(len(columns)))
         _constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
         _constant(self, "log_uniform", -levels.float().log())
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
-        bounds = self._bounds()  # (D, C + 1)
-        level = values.long()
-        below, above = bounds[self.column, level] - decoded, bounds[self.column, level + 1] - decoded
-        return log_sigmoid_difference(below, above)
+        bounds = self._bounds().expand(*values.shape, -1)  # (B, D, C + 1)
+        level = values.long().unsqueeze(-1)
+        below, above = bounds.gather(-1, level), bounds.gather(-1, level + 1)
+        return log_sigmoid_difference(below.squeeze(-1) - decoded, above.squeeze(-1) - decoded)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
         return self.log_uniform.expand(values.shape)
@@ -205,11 +203,11 @@ class Ordinal(nn.Module):
         return low.to(decoded.dtype), high.to(decoded.dtype)
 
     def _bounds(self) -> Tensor:
-        """Thresholds between an edge far below and an edge far above, (D, C + 1)."""
-        inner = torch.cat([self.lowest, F.softplus(self.raw_steps)], 1).cumsum(1)
+        """Thresholds between an edge far below and an edge far above, the same for all rows, (1, D, C + 1)."""
+        inner = torch.cat([self.lowest, F.softplus(self.raw_steps)], -1).cumsum(-1)
         inner = torch.where(self.inner, inner, EDGE)
-        edge = inner.new_full((self.width, 1), EDGE)
-        return torch.cat([-edge, inner, edge], 1)
+        edge = inner.new_full((*inner.shape[:-1], 1), EDGE)
+        return torch.cat([-edge, inner, edge], -1).unsqueeze(-3)
 
 
 Likelihood = Real | Category | Count | Ordinal

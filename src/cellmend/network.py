@@ -1,10 +1,12 @@
 """RVAE: encode a row, decode every column, and the lower bound that training raises.
 
-Shapes: B rows, D columns, K latent size, H hidden units.
+Shapes: B rows, D columns, K latent size, H hidden units; of M networks stacked into one, all with a
+leading M.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -20,6 +22,9 @@ from cellmend.likelihoods import Likelihood, make_likelihood
 LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its column cannot hold
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
+
+
+Alpha = float | Tensor  # of stacked networks (M, 1, 1)
 
 
 class Latent(NamedTuple):
@@ -93,50 +98,50 @@ class RVAE(nn.Module):
         """log p(x|z) of each cell, (B, D)."""
         possible = cells.values.isfinite()
         values = torch.where(possible, cells.values, 0.0)
-        each = [p.likelihood.log_clean(values[:, p.columns], decoded[:, p.outputs]) for p in self.parts]
-        return torch.where(possible, torch.cat(each, dim=1), LOG_IMPOSSIBLE)
+        each = [p.likelihood.log_clean(values[..., p.columns], decoded[..., p.outputs]) for p in self.parts]
+        return torch.where(possible, torch.cat(each, dim=-1), LOG_IMPOSSIBLE)
 
     def log_corrupted(self, cells: Cells) -> Tensor:
         """log p0(x) of each cell, (B, D)."""
         possible = cells.values.isfinite()
         values = torch.where(possible, cells.values, 0.0)
-        each = [p.likelihood.log_corrupted(values[:, p.columns]) for p in self.parts]
-        return torch.where(possible, torch.cat(each, dim=1), 0.0)
+        each = [p.likelihood.log_corrupted(values[..., p.columns]) for p in self.parts]
+        return torch.where(possible, torch.cat(each, dim=-1), 0.0)
 
     def mode(self, decoded: Tensor) -> Tensor:
         """The most probable clean value of each cell, (B, D)."""
-        return torch.cat([p.likelihood.mode(decoded[:, p.outputs]) for p in self.parts], dim=1)
+        return torch.cat([p.likelihood.mode(decoded[..., p.outputs]) for p in self.parts], dim=-1)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
         """A draw from the clean component of each cell, (B, D)."""
-        each = [p.likelihood.sample(decoded[:, p.outputs], generator) for p in self.parts]
-        return torch.cat(each, dim=1)
+        each = [p.likelihood.sample(decoded[..., p.outputs], generator) for p in self.parts]
+        return torch.cat(each, dim=-1)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         """Low and high, both (B, D), with 90 % of the clean component between; NaN for categories."""
-        lows, highs = zip(*(p.likelihood.interval(decoded[:, p.outputs]) for p in self.parts), strict=True)
-        return torch.cat(lows, dim=1), torch.cat(highs, dim=1)
+        lows, highs = zip(*(p.likelihood.interval(decoded[..., p.outputs]) for p in self.parts), strict=True)
+        return torch.cat(lows, dim=-1), torch.cat(highs, dim=-1)
 
     def probabilities(self, decoded: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """For each coded kind: its columns, and the probability of every level, (B, D_k, C)."""
         for part in self.parts:
             if part.likelihood.coded:
-                yield part.columns, part.likelihood.probabilities(decoded[:, part.outputs])
+                yield part.columns, part.likelihood.probabilities(decoded[..., part.outputs])
 
     def _inputs(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
         """Numbers (B, numbers), 0 where unknown; level numbers (B, coded), and which are known."""
         known = cells.observed & cells.values.isfinite()
         values = torch.where(known, cells.values, 0.0)
         numbers = [
-            p.likelihood.inputs(values[:, p.columns]) * known[:, p.columns]
+            p.likelihood.inputs(values[..., p.columns]) * known[..., p.columns]
             for p in self.parts
             if not p.likelihood.coded
         ]
         coded = [p.columns for p in self.parts if p.likelihood.coded]
         return (
             _join(numbers, values),
-            _join([values[:, c] for c in coded], values).long(),
-            _join([known[:, c].float() for c in coded], values),
+            _join([values[..., c] for c in coded], values).long(),
+            _join([known[..., c].float() for c in coded], values),
         )
 
 
@@ -152,7 +157,7 @@ class Linear(nn.Module):
         _draw(self.weight.shape[0], generator, self.weight, self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x, self.weight)
+        return affine(x, self.weight, self.bias)
 
 
 class Embeddings(nn.Module):
@@ -185,7 +190,7 @@ class Embeddings(nn.Module):
     @torch.no_grad()
     def limit(self) -> None:
         """Keep every vector to norm at most 1; training calls it after each step."""
-        norm = self.vectors.norm(dim=1, keepdim=True)
+        norm = self.vectors.norm(dim=-1, keepdim=True)
         self.vectors.mul_(LARGEST_EMBEDDING / norm.clamp_min(LARGEST_EMBEDDING))
 
 
@@ -209,21 +214,39 @@ class InputLayer(nn.Module):
         _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias)
 
     def forward(self, numbers: Tensor, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        hidden = torch.addmm(self.bias, numbers, self.number_weight)
-        if levels.shape[1] == 0:
+        hidden = affine(numbers, self.number_weight, self.bias)
+        if embeddings.columns == 0:
             return hidden
-        if embeddings.most_levels <= len(levels):
+        if embeddings.most_levels <= levels.shape[-2]:
             return hidden + self._look_up(levels, known, embeddings)
         return hidden + self._multiply(levels, known, embeddings)
 
     def _look_up(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        vectors = F.embedding(embeddings.padded, embeddings.vectors)  # (D, C, E)
-        tables = (vectors @ self.level_weight).flatten(0, 1)  # (D * C, H)
-        return F.embedding_bag(levels + embeddings.first_padded, tables, mode="sum", per_sample_weights=known)
+        vectors = embeddings.vectors[..., embeddings.padded, :]  # (D, C, E)
+        tables = (vectors @ self.level_weight).flatten(-3, -2)  # (D * C, H)
+        rows = _in_one_table(levels + embeddings.first_padded, tables)
+        flat = F.embedding_bag(
+            rows.flatten(0, -2), tables.flatten(0, -2), mode="sum", per_sample_weights=known.flatten(0, -2)
+        )
+        return flat.unflatten(0, levels.shape[:-1])
 
     def _multiply(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        vectors = F.embedding(levels + embeddings.first, embeddings.vectors) * known[..., None]  # (B, D, E)
-        return vectors.flatten(1) @ self.level_weight.flatten(0, 1)
+        rows = _in_one_table(levels + embeddings.first, embeddings.vectors)
+        vectors = F.embedding(rows, embeddings.vectors.flatten(0, -2)) * known[..., None]  # (B, D, E)
+        return vectors.flatten(-2) @ self.level_weight.flatten(-3, -2)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x W + b, (B, in) by (in, out); or of stacked networks, all with a leading M."""
+    product = torch.addmm if weight.dim() == 2 else torch.baddbmm
+    return product(bias.unsqueeze(-2), x, weight)
+
+
+def _in_one_table(rows: Tensor, tables: Tensor) -> Tensor:
+    """Row numbers for the tables (M, R, H) of stacked networks laid one below the other."""
+    if tables.dim() == 2:
+        return rows
+    return rows + torch.arange(0, tables.shape[0] * tables.shape[1], tables.shape[1], device=rows.device)[:, None, None]
 
 
 # ---------------------------------------------------------------- the formulas
@@ -235,13 +258,13 @@ def sample_latent(latent: Latent, generator: Generator) -> Tensor:
     return latent.mu + noise * (0.5 * latent.log_variance).exp()
 
 
-def clean_logit(log_clean: Tensor, log_corrupted: Tensor, *, alpha: float) -> Tensor:
+def clean_logit(log_clean: Tensor, log_corrupted: Tensor, *, alpha: Alpha) -> Tensor:
     """Log odds that each cell is clean, Bayes' rule; all (B, D).
 
     >>> clean_logit(torch.zeros(1), torch.zeros(1), alpha=0.5)
     tensor([0.])
     """
-    return log_clean - log_corrupted + math.log(alpha / (1 - alpha))
+    return log_clean - log_corrupted + _log(alpha) - _log(1 - alpha)
 
 
 def latent_kl(latent: Latent) -> Tensor:
@@ -254,7 +277,7 @@ def latent_kl(latent: Latent) -> Tensor:
     return 0.5 * (mu.square() + log_variance.exp() - 1 - log_variance).sum(-1)
 
 
-def gate_kl(logit: Tensor, *, alpha: float) -> Tensor:
+def gate_kl(logit: Tensor, *, alpha: Alpha) -> Tensor:
     """KL(Bernoulli(pi) || Bernoulli(alpha)) of each cell from the logits of pi, (B, D).
 
     >>> gate_kl(torch.zeros(1), alpha=0.5).abs()
@@ -262,10 +285,10 @@ def gate_kl(logit: Tensor, *, alpha: float) -> Tensor:
     """
     pi = logit.sigmoid()
     log_pi, log_rest = F.logsigmoid(logit), F.logsigmoid(-logit)
-    return pi * (log_pi - math.log(alpha)) + (1 - pi) * (log_rest - math.log(1 - alpha))
+    return pi * (log_pi - _log(alpha)) + (1 - pi) * (log_rest - _log(1 - alpha))
 
 
-def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str, alpha: float) -> Tensor:
+def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str, alpha: Alpha) -> Tensor:
     """Evidence lower bound of each row at one sample z, (B,); missing cells carry nothing."""
     log_clean = network.log_clean(cells, network.decode(z))
     if weights == "none":
@@ -279,6 +302,37 @@ def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str
         pi = logit.sigmoid()
         per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)
     return torch.where(cells.observed, per_cell, 0.0).sum(-1) - latent_kl(latent)
+
+
+def _log(share: Alpha) -> Alpha:
+    return share.log() if isinstance(share, Tensor) else math.log(share)
+
+
+# ---------------------------------------------------------------- many networks as one
+
+
+def stack(networks: Sequence[RVAE]) -> RVAE:
+    """M networks of one shape as one network whose weights, cells and answers have a leading M."""
+    together = copy.deepcopy(networks[0])
+    for name, _ in list(together.named_parameters()):
+        each = torch.stack([network.get_parameter(name).detach() for network in networks])
+        _put(together, name, nn.Parameter(each))
+    for name, _ in list(together.named_buffers()):
+        each = torch.stack([network.get_buffer(name) for network in networks])
+        if not (each == each[0]).all():  # the scales of counts; where things lie is the same for all
+            _put(together, name, each)
+    return together
+
+
+def unstack(together: RVAE, networks: Sequence[RVAE]) -> None:
+    """Write the weights of a stacked network back into the networks that it was made of."""
+    for place, network in enumerate(networks):
+        network.load_state_dict({name: each[place] for name, each in together.state_dict().items()})
+
+
+def _put(network: RVAE, name: str, tensor: Tensor) -> None:
+    home, _, own = name.rpartition(".")
+    setattr(network.get_submodule(home), own, tensor)
 
 
 # ---------------------------------------------------------------- set-up
@@ -299,7 +353,7 @@ def _levels(parts: list[Part], columns: Sequence[EncodedColumn]) -> list[int]:
 
 
 def _join(pieces: list[Tensor], like: Tensor) -> Tensor:
-    return torch.cat(pieces, dim=1) if pieces else like[:, :0]
+    return torch.cat(pieces, dim=-1) if pieces else like[..., :0]
 
 
 def _draw(fan_in: int, generator: Generator, *parameters: nn.Parameter) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from cellmend.encoding import Cells
-from cellmend.network import RVAE, elbo, sample_latent
+from cellmend.network import RVAE, Alpha, elbo, sample_latent
 
 
 class TrainingError(RuntimeError):
@@ -20,38 +20,40 @@ def train(
     cells: Cells,
     *,
     weights: str,
-    alpha: float,
+    alpha: Alpha,
     epochs: int,
     batch_size: int,
     learning_rate: float,
     weight_decay: float,
     generator: Generator,
-    on_epoch: Callable[[int, float], None],
-) -> list[float]:
-    """Raise the ELBO with Adam; returns its mean per row after each epoch.
+    on_epoch: Callable[[int], None],
+) -> Tensor:
+    """Raise the ELBO with Adam; returns its mean per row in each epoch, (epochs,).
 
-    Cells, network and generator are on one device; nothing leaves it within an epoch.
+    Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
+    is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
     adam = torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    history: list[float] = []
+    every_row = cells.values.shape[:-1]  # (N,) or (M, N)
+    history = []
     for epoch in range(epochs):
-        total = torch.zeros((), device=cells.values.device)
-        order = torch.randperm(len(cells), generator=generator, device=cells.values.device)
-        for rows in torch.split(order, batch_size):
-            batch = cells[rows]
+        order = torch.rand(every_row, generator=generator, device=cells.values.device).argsort(-1)
+        total = torch.zeros(every_row[:-1], device=cells.values.device)
+        for rows in torch.split(order, batch_size, dim=-1):
+            batch = cells.take(rows)
             latent = network.encode(batch)
             z = sample_latent(latent, generator)
             bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha)
             adam.zero_grad()
-            (-bound.mean()).backward()  # type: ignore[no-untyped-call]
+            (-bound.mean(-1).sum()).backward()  # type: ignore[no-untyped-call]
             adam.step()
             network.embeddings.limit()
-            total += bound.detach().sum()
-        history.append(float(total) / len(cells))
-        on_epoch(epoch, history[-1])
+            total += bound.detach().sum(-1)
+        history.append(total / every_row[-1])
+        on_epoch(epoch)
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
         raise TrainingError(
             f"Training must end in finite weights; it diverged at learning_rate={learning_rate}. "
             "Hint: lower learning_rate or weight_decay."
         )
-    return history
+    return torch.stack(history)
