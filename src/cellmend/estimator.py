@@ -419,14 +419,12 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
     first, networks = menders[0], [mender.network_ for mender in menders]
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
-        raise ValueError(
-            "Menders that are fitted together must have equal settings but for alpha, random_state, schema."
-        )
+        raise ValueError("Menders fitted together must have equal settings but for alpha, random_state and schema.")
     try:
         cells = Cells(*(torch.stack(each) for each in zip(*((c.values, c.observed) for _, c in started), strict=True)))
         together = stack(networks)
     except RuntimeError as error:
-        raise TableError(f"Tables that are fitted together must have equal rows, kinds and levels ({error}).") from None
+        raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
     alpha = torch.tensor([mender.alpha for mender in menders], device=cells.values.device)[:, None, None]
     history = first._train(together, cells, alpha)
     unstack(together, networks)

@@ -1,9 +1,9 @@
 """One small class per column kind: its clean and its corrupted distribution.
 
 Each class handles all D_k columns of its kind at once. `values` are (B, D_k), `decoded` is the
-kind's slice of the decoder's output, (B, width); of stacked networks (network.py) all have a leading M. Scores, weights, sampling and repair follow from
-`log_clean`, `log_corrupted`, `mode`, `sample` and `interval`; nothing outside this module asks
-which kind a column is.
+kind's slice of the decoder's output, (B, width); of stacked networks (network.py) all have a leading
+M. Scores, weights, sampling and repair follow from `log_clean`, `log_corrupted`, `mode`, `sample` and
+`interval`; nothing outside this module asks which kind a column is.
 """
 
 from __future__ import annotations

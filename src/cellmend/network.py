@@ -228,7 +228,7 @@ class InputLayer(nn.Module):
         flat = F.embedding_bag(
             rows.flatten(0, -2), tables.flatten(0, -2), mode="sum", per_sample_weights=known.flatten(0, -2)
         )
-        return flat.unflatten(0, levels.shape[:-1])
+        return flat.reshape(*levels.shape[:-1], -1)
 
     def _multiply(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
         rows = _in_one_table(levels + embeddings.first, embeddings.vectors)

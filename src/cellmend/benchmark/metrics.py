@@ -1,0 +1,78 @@
+"""How well errors are found and repaired, as the paper measures it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def row_avpr(scores: Floats, mask: Mask) -> float:
+    """Average precision of the row scores (N,), a row being dirty if any of its cells (N, D) is.
+
+    >>> row_avpr(np.array([0.9, 0.1]), np.array([[True, False], [False, False]]))
+    1.0
+    """
+    return float(average_precision_score(mask.any(axis=1), scores))
+
+
+def row_auc(scores: Floats, outlier: Mask) -> float:
+    """Area under the ROC curve of the row scores (N,), labels (N,)."""
+    return float(roc_auc_score(outlier, scores))
+
+
+def cell_avprs(scores: Floats, mask: Mask) -> Floats:
+    """Average precision of each column's cells, (D,); NaN for a column without a dirty cell.
+
+    >>> cell_avprs(np.array([[0.9, 0.0], [0.1, 0.0]]), np.array([[True, False], [False, False]]))
+    array([ 1., nan])
+    """
+    return np.array(
+        [average_precision_score(m, s) if m.any() else np.nan for m, s in zip(mask.T, scores.T, strict=True)]
+    )
+
+
+def smse(clean: Floats, repaired: Floats, mean: float) -> float:
+    """Squared error over squared distance from the mean, of a column's dirty cells.
+
+    >>> smse(np.array([1.0, 3.0]), np.array([1.0, 2.0]), mean=2.0)
+    0.5
+    """
+    return float(np.square(clean - repaired).sum() / np.square(clean - mean).sum())
+
+
+def brier(clean: Sequence[Any], levels: Sequence[Any], probabilities: Floats) -> float:
+    """Half the mean squared distance of the probabilities (n, C) from certainty in the clean level.
+
+    >>> brier(["a"], ["a", "b"], np.array([[0.75, 0.25]]))
+    0.0625
+    """
+    certain = np.array([[level == cell for level in levels] for cell in clean], dtype=np.float64)
+    return float(np.square(certain - probabilities).sum() / (2 * len(clean)))
+
+
+def repair_errors(clean: Any, dirty: Any, mask: Mask, repaired: Any, probabilities: Mapping[str, Any]) -> Floats:
+    """SMSE of each column of numbers, Brier score of each column of levels, (D,), on dirty cells; tables are pandas.
+
+    The mean is that of the dirty column, which standardising has put to 0; NaN for a column without a dirty cell.
+    """
+    errors = np.full(mask.shape[1], np.nan)
+    for place, name in enumerate(clean.columns):
+        rows = mask[:, place]
+        if not rows.any():
+            continue
+        truth = clean[name].to_numpy()[rows]
+        if str(name) in probabilities:
+            table = probabilities[str(name)]
+            errors[place] = brier(truth.tolist(), list(table.columns), table.to_numpy()[rows])
+        else:
+            errors[place] = smse(
+                truth.astype(np.float64), repaired[name].to_numpy()[rows].astype(np.float64), dirty[name].mean()
+            )
+    return errors
