@@ -11,6 +11,7 @@ AVPR and the repair error (SMSE or Brier of the corrupted cells, mean over colum
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -83,6 +84,8 @@ def measure(settings: dict[str, object], clean: pd.DataFrame, seed: int) -> tupl
 
 
 def main() -> None:
+    if "CELLMEND_DATA" not in os.environ:
+        sys.exit("CELLMEND_DATA must name the folder that holds wine.csv.gz; it is not set.")
     clean = pd.read_csv(Path(os.environ["CELLMEND_DATA"]) / "wine.csv.gz")
     methods = {
         "RVAE-CVI (PAPER)": PAPER,

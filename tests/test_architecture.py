@@ -31,9 +31,15 @@ def imported_modules(path: Path) -> set[str]:
     """Modules of cellmend that a file imports anywhere, by their short names."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cellmend."):
-            found.add(node.module.split(".")[1])
-    return found
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("cellmend.")}
+    return found & set(READING_ORDER)
 
 
 def test_every_module_has_its_place_in_the_reading_order() -> None:

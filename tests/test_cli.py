@@ -60,8 +60,17 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"cellmend {__version__}\n")
 
 
-def test_a_wrong_option_is_wrong_use() -> None:
-    assert run("demo", "--colour").returncode == 2
+@pytest.mark.parametrize("wrong", [["--colour"], ["--seed", "-1"]])
+def test_a_wrong_option_is_wrong_use(wrong: list[str]) -> None:
+    assert run("demo", *wrong).returncode == 2
+
+
+def test_a_device_that_is_not_there_is_one_sentence(tmp_path) -> None:
+    done = run("demo", "-o", str(tmp_path / "out"), "--device", "abacus")
+    assert done.returncode == 1
+    assert "'abacus' is none" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypatch, capsys) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cellmend.encoding import (
     CountColumn,
     LevelColumn,
+    OrdinalColumn,
     RealColumn,
     TableEncoder,
 )
@@ -62,6 +63,11 @@ def test_reals_keep_their_decimals_and_whole_numbers_stay_whole() -> None:
     assert whole.decode(value)[0] == round(float(whole.mean + 0.123456 * whole.sd))
 
 
+def test_single_precision_does_not_hide_the_resolution() -> None:
+    values = chunked(np.array([3.18, 2.5, 61.8], dtype=np.float32))
+    assert RealColumn.fit(Column("a", "real"), values).decimals == 2
+
+
 def test_a_few_wrong_cells_do_not_hide_the_resolution() -> None:
     values = [1.5, 2.5] * 100 + [3.14159]
     assert RealColumn.fit(Column("a", "real"), chunked(values)).decimals == 1
@@ -97,13 +103,13 @@ def test_levels_are_recognised_whatever_their_type(fitted, scored, codes) -> Non
 
 
 def test_given_levels_keep_their_order() -> None:
-    column = LevelColumn.fit(Column("a", "ordinal", ("S", "M", "L")), chunked(["M", "L"]))
+    column = OrdinalColumn.fit(Column("a", "ordinal", ("S", "M", "L")), chunked(["M", "L"]))
     np.testing.assert_array_equal(column.encode(chunked(["S", "M", "L"])), [0, 1, 2])
 
 
 def test_ordinal_text_needs_its_levels() -> None:
     with pytest.raises(SchemaError, match="levels must be given in order"):
-        LevelColumn.fit(Column("a", "ordinal"), chunked(["S", "M"]))
+        OrdinalColumn.fit(Column("a", "ordinal"), chunked(["S", "M"]))
 
 
 def test_an_unseen_level_is_observed_and_impossible() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cellmend import PAPER, CellMender, Schema
+from cellmend import PAPER, CellMender, Schema, SettingError, TableError
 from cellmend.estimator import fit_together
 
 from .conftest import SMALL, mixed_table
@@ -174,7 +176,7 @@ def test_a_failed_fit_leaves_the_estimator_unfitted(table) -> None:
         ([None] * 40, "count", ""),
         ([None] * 40, "category", "must hold text, numbers or booleans; it holds nothing but gaps"),
         (pd.date_range("2020", periods=40), "category", "must hold text, numbers or booleans; it holds timestamp"),
-        ([10**7, 1] * 20, "count", "up to 1,000,000; it holds 10,000,000. Hint: declare it as real"),
+        ([10**7, 0] * 20, "count", "up to 1,000,000; their mean is 5,000,000. Hint: declare it as real"),
         (["x", "y"] * 20, {"kind": "category", "levels": ["a", "b"]}, "must be among its values"),
     ],
 )
@@ -209,21 +211,104 @@ def test_cell_scores_are_minus_log_pi(fitted: CellMender, table) -> None:
     np.testing.assert_allclose(np.exp(-scores[scores > 0]), pi[scores > 0], rtol=1e-4)
 
 
-def test_a_row_is_an_outlier_when_it_is_more_likely_dirty_than_clean(line_mender: CellMender) -> None:
+@pytest.mark.parametrize("weights", ["coordinate", "amortized", "none"])
+@pytest.mark.parametrize("alpha", [0.95, 0.8])
+def test_the_worst_share_of_the_fitted_rows_is_called_outliers(weights: str, alpha: float) -> None:
     table = line_table()
-    labels = line_mender.predict(table)
-    assert labels[7] == -1
-    np.testing.assert_array_equal(labels == -1, np.exp(line_mender.score_samples(table)) < 0.5)
-    np.testing.assert_array_equal(line_mender.fit_predict is not None, True)
+    mender = CellMender(**SMALL, weights=weights, alpha=alpha)
+    labels = mender.fit_predict(table)
+    assert (labels == -1).mean() == pytest.approx(1 - alpha, abs=0.01)
+    scores = mender.row_scores(table)
+    assert scores[labels == -1].min() >= scores[labels == 1].max()
 
 
 def test_a_vae_has_nll_only(table) -> None:
     mender = CellMender(**SMALL, weights="none").fit(table.drop(columns=LEFT_OUT))
     table = table.drop(columns=LEFT_OUT)
     np.testing.assert_array_equal(mender.cell_scores(table), mender.cell_scores(table, kind="nll"))
-    with pytest.raises(ValueError, match='only kind="nll"'):
+    with pytest.raises(SettingError, match='only kind="nll"'):
         mender.cell_scores(table, kind="pi")
-    assert (mender.predict(table) == -1).mean() == pytest.approx(0.05, abs=0.02)
+
+
+def test_a_wild_cell_stays_ranked_among_cells_and_does_not_drown_its_row(fitted: CellMender, table) -> None:
+    """The clamp belongs to rows only."""
+    before = fitted.row_scores(table)[0]
+    table.loc[0, "height"] = 1e6
+    assert fitted.cell_scores(table)[0, 0] > 100
+    assert fitted.row_scores(table)[0] - before < 5 * -np.log(1e-6)
+    assert fitted.row_scores(table).max() <= 6 * -np.log(1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alpha": 0.5},
+        {"outlier_scale": 5.0},
+        {"weight_decay": 1.0},
+        {"batch_size": 30},
+        {"learning_rate": 1e-2},
+        {"weights": "none"},
+        {"embedding_dim": 2},
+    ],
+)
+def test_every_setting_reaches_the_training(change) -> None:
+    table = mixed_table().drop(columns=LEFT_OUT)
+    assert CellMender(**SMALL | change).fit(table).history_ != CellMender(**SMALL).fit(table).history_
+
+
+def test_alpha_shifts_the_suspicion(fitted: CellMender, table) -> None:
+    """Bayes' rule: other log odds of the prior, the same evidence."""
+    other = copy.deepcopy(fitted).set_params(alpha=0.5)
+    odds = [np.log(1 / m.cell_suspicion(table)["height"][0] - 1) for m in (fitted, other)]
+    assert odds[0] - odds[1] == pytest.approx(np.log(0.95 / 0.05), abs=1e-3)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
+def test_exactly_the_cells_at_or_above_the_threshold_are_findings_and_change(line_mender, threshold: float) -> None:
+    table = line_table()
+    mender = copy.deepcopy(line_mender).set_params(threshold=threshold)
+    flagged = mender.cell_suspicion(table).to_numpy() >= threshold
+    assert len(mender.findings(table)) == flagged.sum()
+    clean = mender.reconstruct(table)
+    expected = table.mask(pd.DataFrame(flagged, columns=table.columns), clean)
+    pd.testing.assert_frame_equal(mender.repair(table), expected)
+
+
+@pytest.mark.parametrize("method", ["one-stage", "two-stage"])
+def test_the_repair_method_decides_scores_repairs_and_probabilities(line_mender, method: str) -> None:
+    table = line_table()
+    mender = copy.deepcopy(line_mender).set_params(repair_method=method)
+    assert (mender.cell_scores(table) != line_mender.cell_scores(table)).any()
+    flagged = mender.cell_suspicion(table).to_numpy() >= 0.5
+    expected = table.mask(pd.DataFrame(flagged, columns=table.columns), line_mender.reconstruct(table, method))
+    pd.testing.assert_frame_equal(mender.repair(table), expected)
+    own, asked = mender.reconstruct_proba(table), line_mender.reconstruct_proba(table, method)
+    pd.testing.assert_frame_equal(own["sign"], asked["sign"])
+
+
+def test_findings_do_not_depend_on_chunks(line_mender, monkeypatch) -> None:
+    table = line_table()
+    whole = line_mender.findings(table)
+    monkeypatch.setattr("cellmend.inference.CHUNK_NUMBERS", 1000)
+    pd.testing.assert_frame_equal(line_mender.findings(table), whole)
+
+
+def test_findings_stand_worst_first_also_among_equal_suspicions(fitted: CellMender, table) -> None:
+    table["height"] = [1e6 * (row % 7) for row in range(len(table))]
+    findings = fitted.findings(table)
+    wild = findings[findings["column"] == "height"]
+    assert (wild["suspicion"] == 1.0).sum() > 50
+    assert wild["value"].is_monotonic_decreasing
+
+
+def test_columns_that_are_not_named_by_text_are_compared_too() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=[2020, 2021])
+    mender = CellMender(**SMALL).fit(table)
+    with pytest.raises(
+        TableError, match="must have the columns that it was fitted with, 2020, 2021; it has 2021, 2020"
+    ):
+        mender.cell_scores(table[[2021, 2020]])
+    assert mender.cell_scores(table.to_numpy()).shape == (30, 2)
 
 
 @pytest.mark.parametrize("method", ["map", "one-stage", "two-stage"])
@@ -348,3 +433,4 @@ def test_verbose_shows_progress_on_standard_error(capsys) -> None:
     CellMender(**SMALL, verbose=True).fit(line_table(40))
     captured = capsys.readouterr()
     assert captured.out == ""
+    assert "Fitting" in captured.err

@@ -20,10 +20,12 @@ from cellmend.inference import (
     lower_bound,
     pseudo_gibbs,
     reconstruct,
+    suspicion,
 )
 from cellmend.network import RVAE, clean_logit
 
 ROWS = 60_000
+NONE = torch.empty(0)
 A = (0.5, 0.4)  # encoder: z has mean A[0] x0 + A[1] x1 and deviation S
 S = 0.3
 B = (0.0, 0.9)  # decoder: column d has mean B[d] z + C[d]
@@ -53,13 +55,19 @@ def linear_network() -> RVAE:
     return net
 
 
+def seen_by(net: RVAE, cells: Cells, method: str, alpha: float = 0.95, seed: int = 0) -> inference.Reconstruction:
+    draws = generator(seed)
+    evidence = judge(net, cells, method=method, weights="coordinate", alpha=alpha, generator=draws)
+    return reconstruct(net, cells, evidence, method=method, generator=draws)
+
+
 def same_rows(*row: float) -> Cells:
     values = torch.tensor([row]).expand(ROWS, len(row)).contiguous()
     return Cells(values, torch.ones(ROWS, len(row), dtype=torch.bool))
 
 
 def test_map_decodes_the_encoders_mean() -> None:
-    seen = reconstruct(linear_network(), same_rows(2.0, 5.0), method="map", alpha=0.95, generator=generator())
+    seen = seen_by(linear_network(), same_rows(2.0, 5.0), "map")
     z = A[0] * 2 + A[1] * 5
     torch.testing.assert_close(seen.values[0], torch.tensor([C[0], B[1] * z]))
     assert not seen.kept.any()
@@ -75,7 +83,7 @@ def test_one_stage_ends_in_the_known_distribution() -> None:
         mean = torch.tensor([B[0] * z_mean + C[0], B[1] * z_mean + C[1]])
         b = torch.tensor(B)
         variance = torch.outer(b, b) * z_variance + SIGMA**2 * torch.eye(2)
-    seen = reconstruct(linear_network(), same_rows(3.0, 5.0), method="one-stage", alpha=0.95, generator=generator())
+    seen = seen_by(linear_network(), same_rows(3.0, 5.0), "one-stage")
     torch.testing.assert_close(seen.values.mean(0), mean, atol=0.01, rtol=0)
     torch.testing.assert_close(seen.values.T.cov(), variance, atol=0.01, rtol=0)
 
@@ -94,8 +102,7 @@ def test_two_stage_holds_clean_cells_and_ends_in_the_known_distribution_elsewher
     for _ in range(5):
         z_mean, z_variance = A[0] * 2.0 + A[1] * mean, A[1] ** 2 * variance + S**2
         mean, variance = B[1] * z_mean, B[1] ** 2 * z_variance + SIGMA**2
-    net = linear_network()
-    seen = reconstruct(net, same_rows(2.0, 60.0), method="two-stage", alpha=0.95, generator=generator())
+    seen = seen_by(linear_network(), same_rows(2.0, 60.0), "two-stage")
     held = seen.kept[:, 0]
     assert held.float().mean() > 0.98
     assert not seen.kept[:, 1].any()
@@ -104,10 +111,36 @@ def test_two_stage_holds_clean_cells_and_ends_in_the_known_distribution_elsewher
     assert seen.values[held, 1].var().item() == pytest.approx(variance, abs=0.01)
 
 
+def test_two_stage_draws_which_cells_are_clean_by_the_pi_of_one_stage() -> None:
+    """A cell that may be either is held about as often as its pi says, and not by a threshold."""
+    net, cells = linear_network(), same_rows(2.0, 2.2)
+    pi = judge(net, cells, method="one-stage", weights="coordinate", alpha=0.9, generator=generator()).logit.sigmoid()
+    by_map = judge(net, cells, method="map", weights="coordinate", alpha=0.9, generator=generator()).logit.sigmoid()
+    share, above_half = pi[:, 1].mean(), (pi[:, 1] > 0.5).float().mean()
+    kept = seen_by(net, cells, "two-stage", alpha=0.9).kept[:, 1].float().mean()
+    assert kept.item() == pytest.approx(share.item(), abs=0.01)
+    assert abs(kept - above_half) > 0.03
+    assert abs(kept - by_map[0, 1]) > 0.03
+
+
+def test_two_stage_never_holds_an_impossible_cell() -> None:
+    cells = same_rows(2.0, float("nan"))
+    assert not seen_by(linear_network(), cells, "two-stage").kept[:, 1].any()
+
+
+def test_the_amortized_weights_are_those_of_the_head() -> None:
+    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
+    net = RVAE(columns, latent_dim=1, hidden_dim=4, embedding_dim=1, outlier_scale=2.0, amortized=True)
+    net.initialize(generator())
+    cells = same_rows(2.0, 1.0)[:5]
+    found = judge(net, cells, method="map", weights="amortized", alpha=0.9, generator=generator())
+    torch.testing.assert_close(found.logit, net.weight_logits(cells).detach())
+
+
 def test_two_stage_never_holds_a_missing_cell() -> None:
     cells = same_rows(2.0, 0.0)
     cells.observed[:, 1] = False
-    seen = reconstruct(linear_network(), cells, method="two-stage", alpha=0.95, generator=generator())
+    seen = seen_by(linear_network(), cells, "two-stage")
     assert not seen.kept[:, 1].any()
     assert seen.values[:, 1].std() > 0.1
 
@@ -125,14 +158,15 @@ def test_kept_levels_are_certain() -> None:
 
 
 def test_scores_by_hand() -> None:
-    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]))  # pi = 3 / 4
+    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]), NONE, NONE)  # pi = 3 / 4
     assert cell_nll(evidence).item() == 2.0
     assert cell_pi(evidence).item() == pytest.approx(-math.log(0.75))
     assert cell_pi_clamped(evidence).item() == pytest.approx(-math.log(0.75))
+    assert suspicion(evidence).item() == pytest.approx(0.25)
 
 
 def test_far_cells_stay_ranked_and_rows_are_clamped() -> None:
-    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]))
+    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]), NONE, NONE)
     assert cell_pi(evidence).tolist() == [300.0, 100.0, pytest.approx(0.0)]
     assert cell_pi_clamped(evidence).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
 
@@ -152,7 +186,8 @@ def test_chunks_cover_every_row_once(monkeypatch) -> None:
     cells.values[:, 0] = torch.arange(101)
     chunks = list(in_chunks(linear_network(), cells))
     assert len(chunks) > 5
-    assert torch.equal(torch.cat([chunk.values for chunk in chunks]), cells.values)
+    assert torch.equal(torch.cat([chunk.values for _, chunk in chunks]), cells.values)
+    assert all(chunk.values[0, 0] == first for first, chunk in chunks)
 
 
 def test_the_mean_lower_bound_is_that_of_many_draws() -> None:

@@ -237,12 +237,29 @@ def test_the_amortized_bound_equals_the_coordinate_bound_when_its_head_gives_the
     torch.testing.assert_close(same, coordinate)
 
 
-def test_the_amortized_head_learns_from_the_bound() -> None:
+def test_the_amortized_head_follows_the_gradient_of_the_whole_bound() -> None:
+    """d bound / d logit = pi (1 - pi) (log p - log p0 + log odds of alpha - logit), by hand."""
     net, given = network(amortized=True), cells()
     latent = net.encode(given)
     elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9).sum().backward()
-    assert net.weight_output.weight.grad is not None
-    assert net.weight_output.weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        logit = net.weight_logits(given)
+        odds = net.log_clean(given, net.decode(latent.mu)) - net.log_corrupted(given) + np.log(0.9 / 0.1)
+        pi = logit.sigmoid()
+        by_logit = pi * (1 - pi) * (odds - logit) * given.observed
+        torch.testing.assert_close(net.weight_output.bias.grad, by_logit.sum(0), rtol=1e-3, atol=1e-3)
+    assert net.weight_input.bias.grad is not None
+    assert net.weight_input is not net.encoder_input
+
+
+@torch.no_grad()
+def test_the_bound_at_the_best_pi_is_the_log_likelihood_of_the_mixture() -> None:
+    net, given = network(), cells(missing=0.0)
+    latent = net.encode(given)
+    found = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9) + latent_kl(latent)
+    clean, corrupted = net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given)
+    mixture = torch.logaddexp(clean + np.log(0.9), corrupted + np.log(0.1)).sum(1)
+    torch.testing.assert_close(found, mixture, rtol=1e-4, atol=1e-4)
 
 
 @torch.no_grad()

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cellmend.encoding import Cells, RealColumn
-from cellmend.network import RVAE, stack, unstack
+from cellmend.encoding import Cells, LevelColumn, RealColumn
+from cellmend.network import RVAE, elbo, stack, unstack
 from cellmend.training import TrainingError, train
 
 
@@ -67,6 +67,31 @@ def test_weight_decay_pulls_the_weights_to_zero() -> None:
     run(free, line_cells(), weights="none", epochs=40)
     run(held, line_cells(), weights="none", epochs=40, weight_decay=10.0)
     assert held.decoder_output.weight.norm() < 0.2 * free.decoder_output.weight.norm()
+
+
+def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
+    """The first step of Adam with weight decay, by hand: rate times the sign of gradient plus decay times weight."""
+    network, cells = small_network(), line_cells(20)
+    with torch.no_grad():  # no noise in z, so that the gradient is known
+        network.encoder_output.bias[2:] = -15.0
+        network.encoder_output.weight[:, 2:] = 0.0
+    latent = network.encode(cells)
+    (-elbo(network, cells, latent.mu, latent, weights="none", alpha=0.95).sum()).backward()
+    before, gradient = network.decoder_output.weight.detach().clone(), network.decoder_output.weight.grad.clone()
+    run(network, cells, weights="none", epochs=1, batch_size=20, weight_decay=3.0)
+    step = -1e-2 * torch.sign(gradient + 3.0 * before)
+    torch.testing.assert_close(network.decoder_output.weight.detach() - before, step, atol=1e-3, rtol=0)
+    assert (torch.sign(gradient / 20 + 3.0 * before) != torch.sign(gradient + 3.0 * before)).any()
+
+
+def test_embeddings_stay_within_norm_one_while_training() -> None:
+    columns = [LevelColumn("a", "category", ("x", "y", "z"))]
+    network = RVAE(columns, latent_dim=1, hidden_dim=4, embedding_dim=3, outlier_scale=2.0, amortized=False)
+    network.initialize(torch.Generator().manual_seed(0))
+    assert network.embeddings.vectors.norm(dim=1).max() <= 1 + 1e-6
+    values = torch.randint(0, 3, (60, 1), generator=torch.Generator().manual_seed(0)).float()
+    run(network, Cells(values, torch.ones(60, 1, dtype=torch.bool)), epochs=20, learning_rate=0.1)
+    assert network.embeddings.vectors.norm(dim=1).max() <= 1 + 1e-6
 
 
 def test_each_epoch_is_reported() -> None:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cellmend.estimator import PAPER, CellMender, load
+    from cellmend.estimator import PAPER, CellMender, SettingError, load
     from cellmend.persistence import ModelFileError
     from cellmend.schema import Schema, SchemaError, SchemaWarning
     from cellmend.tables import TableError
@@ -24,6 +24,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SchemaWarning",
+    "SettingError",
     "TableError",
     "load",
 ]
@@ -36,6 +37,7 @@ _HOMES = {
     "Schema": "schema",
     "SchemaError": "schema",
     "SchemaWarning": "schema",
+    "SettingError": "estimator",
     "TableError": "tables",
 }
 

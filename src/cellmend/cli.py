@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Shown
 
 import cellmend
 
@@ -30,7 +30,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        talk.print("Stopped; nothing was written.")
+        talk.print("Stopped.")
         sys.exit(130)
     except Exception as error:
         if not (type(error).__module__.startswith("cellmend.") or isinstance(error, OSError)):
@@ -57,7 +57,7 @@ def options(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-demo"),
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Overwrite results in the folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
@@ -86,10 +86,10 @@ def demo(
         )
 
 
-def _findings_table(findings: Any) -> Table:
+def _findings_table(findings: Any) -> Shown:
     from cellmend.findings import about, show
 
-    shown = Table(title="Most suspicious cells of the diamonds table")
+    shown = Shown(title="Most suspicious cells of the diamonds table")
     for name in ("row", "column", "value", "suspicion", "repair", "expected"):
         shown.add_column(name, justify="left" if name == "column" else "right")
     for line in findings.itertuples():

@@ -65,7 +65,7 @@ class NumberColumn:
         numbers = _numbers(column.name, column.kind, values)
         numbers = numbers[~np.isnan(numbers)]
         mean, sd = _mean_and_sd(numbers)
-        return cls(column.name, column.kind, mean, sd, _decimals(numbers))
+        return cls(column.name, column.kind, mean, sd, _decimals(numbers, single=values.type == pa.float32()))
 
     def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model values in the user's units, at the column's resolution."""
@@ -101,13 +101,13 @@ class CountColumn(NumberColumn):
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
-        highest = np.nanmax(_numbers(column.name, column.kind, values), initial=0)
-        if highest > FARTHEST:
+        learned = super().fit(column, values)
+        if learned.mean > FARTHEST:
             raise SchemaError(
                 f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "
-                f"it holds {highest:,.0f}. Hint: declare it as real."
+                f"their mean is {learned.mean:,.0f}. Hint: declare it as real."
             )
-        return super().fit(column, values)
+        return learned
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         numbers = _numbers(self.name, self.kind, values)
@@ -117,7 +117,7 @@ class CountColumn(NumberColumn):
 
 @dataclass(frozen=True)
 class LevelColumn:
-    """A column of categories or ordered levels as learned: its levels; a cell is their number."""
+    """A column of categories as learned: its levels; a cell is their number."""
 
     name: str
     kind: str
@@ -125,7 +125,7 @@ class LevelColumn:
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
-        learned = cls(column.name, column.kind, tuple(column.levels or _learn_levels(column, values)))
+        learned = cls(column.name, column.kind, tuple(column.levels or cls._learn_levels(column, values)))
         if values.null_count < len(values) and not np.isfinite(learned._codes(values)).any():
             raise SchemaError(
                 f"The levels of column {column.name!r} must be among its values; of {list(learned.levels)} none is."
@@ -148,6 +148,18 @@ class LevelColumn:
     def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
         return Change(rows, values, levels=self.levels)
 
+    @classmethod
+    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
+        if family(values.type) == "other" or values.null_count == len(values):
+            came = values.type if values.null_count < len(values) else "nothing but gaps"
+            raise SchemaError(
+                f"Column {column.name!r} is {column.kind} and must hold text, numbers or booleans; it holds {came}. "
+                "Hint: declare it as ignore."
+            )
+        distinct = pc.unique(plain(values).drop_null()).to_pylist()
+        by_text = {level_text(v): int(v) if isinstance(v, float) and v.is_integer() else v for v in distinct}
+        return sorted(by_text.values())
+
     def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         """The level's number for each cell, NaN where missing or unseen; texts are compared once a value."""
         known = {level_text(level): float(number) for number, level in enumerate(self.levels)}
@@ -157,12 +169,25 @@ class LevelColumn:
         return np.array([*number_of, np.nan])[indices]
 
 
+class OrdinalColumn(LevelColumn):
+    """A column of ordered levels; numbers have their order, that of text must be given."""
+
+    @classmethod
+    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
+        if family(values.type) == "text":
+            raise SchemaError(
+                f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
+                f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
+            )
+        return super()._learn_levels(column, values)
+
+
 EncodedColumn = RealColumn | CountColumn | LevelColumn
 ENCODED: dict[str, type[EncodedColumn]] = {
     "real": RealColumn,
     "category": LevelColumn,
     "count": CountColumn,
-    "ordinal": LevelColumn,
+    "ordinal": OrdinalColumn,
 }
 
 
@@ -273,10 +298,12 @@ def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
     return mean, sd if sd > 0 else 1.0
 
 
-def _decimals(numbers: NDArray[np.float64]) -> int | None:
-    """How many decimals the column's values have, nearly all of them."""
+def _decimals(numbers: NDArray[np.float64], *, single: bool) -> int | None:
+    """How many decimals the column's values have, nearly all of them; `single`: they came as float32."""
+    precision = np.float32 if single else np.float64
     for decimals in range(MOST_DECIMALS + 1):
-        if len(numbers) and np.mean(_round(numbers, decimals) == numbers) >= RESOLUTION_SHARE:
+        rounded = _round(numbers, decimals).astype(precision)
+        if len(numbers) and np.mean(rounded == numbers.astype(precision)) >= RESOLUTION_SHARE:
             return decimals
     return None
 
@@ -286,23 +313,6 @@ def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         rounded = np.round(numbers, decimals)
     return np.where(np.isfinite(rounded), rounded, numbers)
-
-
-def _learn_levels(column: Column, values: pa.ChunkedArray) -> Iterable[Level]:
-    if column.kind == "ordinal" and family(values.type) == "text":
-        raise SchemaError(
-            f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
-            f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
-        )
-    if family(values.type) == "other" or values.null_count == len(values):
-        came = values.type if values.null_count < len(values) else "nothing but gaps"
-        raise SchemaError(
-            f"Column {column.name!r} is {column.kind} and must hold text, numbers or booleans; it holds {came}. "
-            "Hint: declare it as ignore."
-        )
-    distinct = pc.unique(plain(values).drop_null()).to_pylist()
-    by_text = {level_text(v): int(v) if isinstance(v, float) and v.is_integer() else v for v in distinct}
-    return sorted(by_text.values())
 
 
 def _family_of(level: Level) -> str:

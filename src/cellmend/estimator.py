@@ -32,6 +32,7 @@ from cellmend.inference import (
     level_probabilities,
     lower_bound,
     reconstruct,
+    suspicion,
 )
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
@@ -58,13 +59,17 @@ PAPER: dict[str, Any] = {
 """RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
 
 
+class SettingError(ValueError):
+    """A setting of CellMender that cannot be."""
+
+
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Find the corrupted cells of a table and what they should have been.
 
     Parameters
     ----------
     weights : "coordinate" (RVAE-CVI), "amortized" (RVAE-AVI) or "none" (a plain VAE).
-    alpha : prior probability that a cell is clean.
+    alpha : prior probability that a cell is clean; `predict` calls the share 1 - alpha of the worst rows outliers.
     outlier_scale : width of the corrupted component, in standard deviations of the column.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
     epochs, batch_size, learning_rate, weight_decay : training with Adam.
@@ -165,14 +170,17 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _finish(self, table: Table, history: Tensor) -> None:
         self.history_: list[float] = history.tolist()
-        self.offset_ = self._row_threshold(table)
+        self.offset_ = float(np.quantile(-self._row_scores(table), 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
 
     def cell_suspicion(self, X: Any) -> Any:
-        """Probability in [0, 1] that each cell is corrupted, 1 - pi; the kind and shape of X."""
+        """Probability in [0, 1] that each cell is corrupted, 1 - pi; the kind and shape of X.
+
+        With weights="none" it is Bayes' rule on the fitted VAE, with the same prior and outlier component.
+        """
         table = self._read(X)
-        return table.matrix_of(self.encoder_.spread(self._suspicion(table), table))
+        return table.matrix_of(self.encoder_.spread(self._score(table, suspicion), table))
 
     def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each cell is, (rows, columns), higher = worse: kind "pi" (-log pi) or "nll" (-log p)."""
@@ -182,7 +190,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the sum of its cells, with pi clamped."""
-        return self._row_scores(self._read(X), self._score_kind(kind))
+        return self._row_scores(self._read(X), kind)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -193,14 +201,14 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """1 for clean rows, -1 for corrupted ones."""
+        """-1 for rows as bad as the worst share 1 - alpha of the fitted rows, 1 for the others."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean ELBO per row, higher = better; what GridSearchCV compares by default."""
         bounds = [
-            lower_bound(self.network_, chunk, weights=self.weights, alpha=self.alpha, generator=generator)
-            for chunk, generator in self._chunks(self._read(X))
+            lower_bound(self.network_, cells, weights=self.weights, alpha=self.alpha, generator=self._generator(first))
+            for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X)))
         ]
         return float(torch.cat(bounds).double().mean())
 
@@ -209,14 +217,14 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def reconstruct(self, X: Any, method: str | None = None) -> Any:
         """Every modelled cell as the clean component sees it, missing ones included; the kind of X."""
         table = self._read(X)
-        values = self._clean_values(table, method)
+        values = torch.cat([seen.values for *_, seen in self._examine(table, method)]).double().cpu().numpy()
         return self.encoder_.replace(table, values, np.ones(values.shape, dtype=bool))
 
     def reconstruct_proba(self, X: Any, method: str | None = None) -> dict[str, Any]:
         """For each category or ordinal column, a table rows × levels of probabilities."""
         table = self._read(X)
         parts: dict[int, list[Tensor]] = {}
-        for _, _, seen in self._reconstruct(table, method):
+        for *_, seen in self._examine(table, method):
             for d, probabilities in level_probabilities(self.network_, seen):
                 parts.setdefault(d, []).append(probabilities.cpu())
         return {
@@ -227,11 +235,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def repair(self, X: Any, impute: bool | None = None) -> Any:
         """X with its flagged cells repaired, and missing cells filled if `impute`; kind and types of X."""
+        fill = self.impute if impute is None else impute
         table = self._read(X)
-        change = self._suspicion(table) >= self.threshold
-        if self.impute if impute is None else impute:
-            change |= ~self.encoder_.encode(table).observed.numpy()
-        return self.encoder_.replace(table, self._clean_values(table, None), change)
+        values, change = [], []
+        for _, cells, evidence, seen in self._examine(table):
+            values.append(seen.values.double().cpu())
+            change.append((self._flagged(cells, evidence) | (~cells.observed & fill)).cpu())
+        return self.encoder_.replace(table, torch.cat(values).numpy(), torch.cat(change).numpy())
 
     def transform(self, X: Any) -> Any:
         """The same as `repair`, for pipelines."""
@@ -241,16 +251,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
         low, high, reason; a DataFrame of the kind of X."""
         table = self._read(X)
-        scores, suspicion = self._score(table, cell_pi), self._suspicion(table)
-        flagged = torch.from_numpy(suspicion >= self.threshold)
-        found = [
-            explain(expected, table, self.encoder_, suspicion)
-            for first, chunk, seen in self._reconstruct(table, None)
-            for expected in expect(self.network_, seen, flagged[first : first + len(chunk)], first)
+        expected = [
+            expectation
+            for first, cells, evidence, seen in self._examine(table)
+            for expectation in expect(self.network_, evidence, seen, self._flagged(cells, evidence), first)
         ]
-        places = {column.name: d for d, column in enumerate(self.encoder_.columns)}
-        found.sort(key=lambda finding: -scores[finding.row, places[finding.column]])
-        return to_frame(found, table)
+        expected.sort(key=lambda expectation: -expectation.score)
+        return to_frame([explain(expectation, table, self.encoder_) for expectation in expected], table)
 
     # ------------------------------------------------------------ keeping
 
@@ -260,9 +267,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         header = {
             "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
             "settings": self._settings(),
-            "schema": Schema.to_dict(self.schema_),
+            "schema": self.schema_.to_dict(),
             "columns": self.encoder_.to_json(),
             "named": hasattr(self, "feature_names_in_"),
+            "names": self.names_,
             "seed": self.seed_,
             "offset": self.offset_,
             "history": self.history_,
@@ -278,63 +286,57 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         if reset and table.arrow.num_rows < 2:
             raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
         validate_data(self, table.native, reset=reset, skip_check_array=True)
+        if reset:
+            self.names_ = None if table.is_array else table.arrow.column_names
+        elif not (table.is_array or self.names_ in (None, table.arrow.column_names)):
+            # scikit-learn compares names only if they are text.
+            raise TableError(
+                f"The table must have the columns that it was fitted with, {_some(self.names_)}; "
+                f"it has {_some(table.arrow.column_names)}. Hint: select them in that order."
+            )
         return table
 
-    def _chunks(self, table: Table) -> Iterator[tuple[Cells, Generator]]:
-        generator = self._generator()
-        for chunk in in_chunks(self.network_, self.encoder_.encode(table)):
-            yield chunk, generator
+    def _judge(self, first: int, cells: Cells, method: str) -> tuple[Evidence, Generator]:
+        generator = self._generator(first)
+        evidence = judge(
+            self.network_, cells, method=method, weights=self.weights, alpha=self.alpha, generator=generator
+        )
+        return evidence, generator
 
     def _score(self, table: Table, score: Callable[[Evidence], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
         method = _one_of("repair_method", self.repair_method, METHODS)
         parts = []
-        for chunk, generator in self._chunks(table):
-            evidence = judge(
-                self.network_,
-                chunk,
-                method=method,
-                weights=self.weights,
-                alpha=self.alpha,
-                generator=generator,
-            )
-            parts.append(torch.where(chunk.observed, score(evidence), 0.0).double().cpu())
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
+            evidence, _ = self._judge(first, cells, method)
+            parts.append(torch.where(cells.observed, score(evidence), 0.0).double().cpu())
         return torch.cat(parts).numpy()
 
-    def _row_scores(self, table: Table, kind: str) -> NDArray[np.float64]:
-        score = {"pi": cell_pi_clamped, "nll": cell_nll}[kind]
+    def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
+        score = {"pi": cell_pi_clamped, "nll": cell_nll}[self._score_kind(kind)]
         return self._score(table, score).sum(axis=1)
 
-    def _suspicion(self, table: Table) -> NDArray[np.float64]:
-        return self._score(table, lambda evidence: (-evidence.logit).sigmoid())
-
-    def _reconstruct(self, table: Table, method: str | None) -> Iterator[tuple[int, Cells, Reconstruction]]:
-        """First row, cells and reconstruction of each chunk."""
+    def _examine(
+        self, table: Table, method: str | None = None
+    ) -> Iterator[tuple[int, Cells, Evidence, Reconstruction]]:
+        """First row, cells, evidence and reconstruction of each chunk."""
         method = _one_of("method", method or self.repair_method, METHODS)
-        first = 0
-        for chunk, generator in self._chunks(table):
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
+            evidence, generator = self._judge(first, cells, method)
             yield (
                 first,
-                chunk,
-                reconstruct(self.network_, chunk, method=method, alpha=self.alpha, generator=generator),
+                cells,
+                evidence,
+                reconstruct(self.network_, cells, evidence, method=method, generator=generator),
             )
-            first += len(chunk)
 
-    def _clean_values(self, table: Table, method: str | None) -> NDArray[np.float64]:
-        """(N, D), in model units."""
-        return torch.cat([seen.values.double().cpu() for _, _, seen in self._reconstruct(table, method)]).numpy()
+    def _flagged(self, cells: Cells, evidence: Evidence) -> Tensor:
+        return cells.observed & (suspicion(evidence) >= self.threshold)
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
-            raise ValueError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
+            raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
         return _one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
-
-    def _row_threshold(self, table: Table) -> float:
-        """Score below which a row counts as corrupted: clean with probability under 1 - threshold,
-        or, where scores are no probabilities, among the share 1 - alpha of the worst fitted rows."""
-        if self.weights == "none":
-            return float(np.quantile(-self._row_scores(table, "nll"), 1 - self.alpha))
-        return math.log(1 - self.threshold)
 
     def _new_network(self) -> RVAE:
         return RVAE(
@@ -352,13 +354,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         try:
             return torch.empty(0, device=self.device).device
         except (RuntimeError, AssertionError):
-            raise ValueError(
+            raise SettingError(
                 f"device must be 'auto' or one that torch has here; {str(self.device)!r} is none. Hint: use 'auto'."
             ) from None
 
-    def _generator(self) -> Generator:
+    def _generator(self, first_row: int = 0) -> Generator:
         device = self.network_.decoder_output.bias.device
-        return torch.Generator(device).manual_seed(self.seed_)
+        return torch.Generator(device).manual_seed(self.seed_ + first_row)
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[int], None]]:
@@ -368,7 +370,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         from rich.console import Console
         from rich.progress import Progress
 
-        with Progress(console=Console(stderr=True), transient=True) as progress:
+        with Progress(console=Console(stderr=True)) as progress:
             task = progress.add_task("Fitting", total=self.epochs)
             yield lambda epoch: progress.update(task, completed=epoch + 1)
 
@@ -419,7 +421,7 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
     first, networks = menders[0], [mender.network_ for mender in menders]
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
-        raise ValueError("Menders fitted together must have equal settings but for alpha, random_state and schema.")
+        raise SettingError("Menders fitted together must have equal settings but for alpha, random_state and schema.")
     try:
         cells = Cells(*(torch.stack(each) for each in zip(*((c.values, c.observed) for _, c in started), strict=True)))
         together = stack(networks)
@@ -440,6 +442,7 @@ def load(path: str | Path) -> CellMender:
         mender.schema = None if mender.schema is None else Schema.of(mender.schema)
         mender.schema_ = Schema.from_dict(header["schema"])
         names = [column.name for column in mender.schema_]
+        mender.names_ = header["names"]
         mender.encoder_ = TableEncoder.from_json(header["columns"], names)
         mender.network_ = mender._new_network()
         mender.network_.load_state_dict(weights)
@@ -454,18 +457,22 @@ def load(path: str | Path) -> CellMender:
         ) from None
     try:
         mender.network_.to(mender._device())
-    except ValueError:  # fitted on a device that this machine does not have
+    except SettingError:  # fitted on a device that this machine does not have
         mender.device = "auto"
         mender.network_.to(mender._device())
     return mender
 
 
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
+        raise SettingError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
     return str(value)
 
 
 def _must(name: str, value: Any, what: str, holds: Callable[[Any], bool]) -> None:
     if not (isinstance(value, Real) and holds(value)):
-        raise ValueError(f"{name} must be {what}; it is {value!r}.")
+        raise SettingError(f"{name} must be {what}; it is {value!r}.")

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.encoding import TableEncoder
-from cellmend.inference import Reconstruction
+from cellmend.inference import Evidence, Reconstruction, cell_pi, suspicion
 from cellmend.network import RVAE
 from cellmend.tables import Table
 
@@ -51,19 +50,24 @@ class Expectation:
 
     row: int
     column: int  # model column
+    score: float  # -log pi: finer than suspicion, which is 1 for many
+    suspicion: float
     repair: float
     low: float  # NaN where the column has no order, as high
     high: float
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
 
 
-def expect(network: RVAE, reconstruction: Reconstruction, flagged: Tensor, first_row: int) -> list[Expectation]:
+def expect(
+    network: RVAE, evidence: Evidence, seen: Reconstruction, flagged: Tensor, first_row: int
+) -> list[Expectation]:
     """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
     rows, columns = flagged.nonzero(as_tuple=True)
-    low, high = network.interval(reconstruction.decoded)
-    cells = torch.stack([reconstruction.values, low, high])[:, rows, columns]  # (3, F)
+    low, high = network.interval(seen.decoded)
+    each = [cell_pi(evidence), suspicion(evidence), seen.values, low, high]
+    cells = torch.stack(each)[:, rows, columns]  # (5, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
-    for span, probabilities in network.probabilities(reconstruction.decoded):
+    for span, probabilities in network.probabilities(seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
         at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
         best = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
@@ -73,10 +77,8 @@ def expect(network: RVAE, reconstruction: Reconstruction, flagged: Tensor, first
     return [Expectation(*place) for place in places]
 
 
-def explain(
-    expected: Expectation, table: Table, encoder: TableEncoder, suspicion: NDArray[np.floating[Any]]
-) -> Finding:
-    """One expectation in the user's units and words; `suspicion` is (N, D)."""
+def explain(expected: Expectation, table: Table, encoder: TableEncoder) -> Finding:
+    """One expectation in the user's units and words."""
     column = encoder.columns[expected.column]
     value = table.arrow.column(encoder.positions[expected.column])[expected.row].as_py()
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
@@ -85,7 +87,7 @@ def explain(
         row=expected.row,
         column=column.name,
         value=value,
-        suspicion=float(suspicion[expected.row, expected.column]),
+        suspicion=expected.suspicion,
         repair=column.decode_one(expected.repair),
         low=float(low) if isinstance(low, int | float) else None,
         high=float(high) if isinstance(high, int | float) else None,

@@ -24,10 +24,12 @@ CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the network says of each cell, both (B, D)."""
+    """What the network says of each cell, (B, D)."""
 
     log_clean: Tensor  # log p(x|z)
     logit: Tensor  # log odds that the cell is clean
+    decoded: Tensor  # (B, all widths), parameters of the clean component
+    drawn: Tensor  # the last x of one-stage; of no meaning with method "map"
 
 
 @dataclass(frozen=True)
@@ -39,80 +41,44 @@ class Reconstruction:
     kept: Tensor  # (B, D) bool, cells held at their observed value
 
 
-def in_chunks(network: RVAE, cells: Cells) -> Iterator[Cells]:
-    """Rows of the table in pieces of bounded memory, on the network's device."""
+def in_chunks(network: RVAE, cells: Cells) -> Iterator[tuple[int, Cells]]:
+    """First row and cells of pieces of the table that need bounded memory, on the network's device."""
     device = network.decoder_output.bias.device
     most_levels = max(network.embeddings.most_levels, 1)
     width = network.decoder_hidden.weight.shape[1] + cells.values.shape[1] * most_levels
     rows = max(1, CHUNK_NUMBERS // width)
-    for start in range(0, len(cells), rows):
-        yield cells[start : start + rows].to(device)
+    for first in range(0, len(cells), rows):
+        yield first, cells[first : first + rows].to(device)
 
 
 @torch.no_grad()
 def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: float, generator: Generator) -> Evidence:
     """Is each cell clean? With method "map" z is the encoder's mean, else the last z of one-stage."""
     if method == "map":
-        z = network.encode(cells).mu
+        drawn, z = cells.values, network.encode(cells).mu
     else:
-        _, z = pseudo_gibbs(network, cells, torch.zeros_like(cells.observed), generator)
-    log_clean = network.log_clean(cells, network.decode(z))
+        drawn, z = pseudo_gibbs(network, cells, torch.zeros_like(cells.observed), generator)
+    decoded = network.decode(z)
+    log_clean = network.log_clean(cells, decoded)
     logit = clean_logit(log_clean, network.log_corrupted(cells), alpha=alpha)
     if weights == "amortized" and method == "map":
         logit = torch.where(cells.values.isfinite(), network.weight_logits(cells), logit)
-    return Evidence(log_clean, logit)
+    return Evidence(log_clean, logit, decoded, drawn)
 
 
 @torch.no_grad()
-def lower_bound(network: RVAE, cells: Cells, *, weights: str, alpha: float, generator: Generator) -> Tensor:
-    """ELBO of each row at one sample of z, (B,)."""
-    latent = network.encode(cells)
-    z = sample_latent(latent, generator)
-    return elbo(network, cells, z, latent, weights=weights, alpha=alpha)
-
-
-def cell_nll(evidence: Evidence) -> Tensor:
-    """-log p(x|z), (B, D)."""
-    return -evidence.log_clean
-
-
-def cell_pi(evidence: Evidence) -> Tensor:
-    """-log pi, (B, D), from the logits so that nothing is cut off.
-
-    >>> cell_pi(Evidence(torch.zeros(1, 1), torch.tensor([[-50.0]])))
-    tensor([[50.]])
-    """
-    return F.softplus(-evidence.logit)
-
-
-def cell_pi_clamped(evidence: Evidence) -> Tensor:
-    """-log pi with pi held within [1e-6, 1 - 1e-6], so that one cell cannot outweigh its row; (B, D).
-
-    >>> cell_pi_clamped(Evidence(torch.zeros(1, 1), torch.tensor([[-50.0]])))
-    tensor([[13.8155]])
-    """
-    furthest = math.log((1 - CLAMP) / CLAMP)
-    return F.softplus(-evidence.logit.clamp(-furthest, furthest))
-
-
-@torch.no_grad()
-def reconstruct(network: RVAE, cells: Cells, *, method: str, alpha: float, generator: Generator) -> Reconstruction:
-    """Each row as the clean component sees it, by one of METHODS."""
-    if method == "two-stage":
-        return _two_stage(network, cells, alpha=alpha, generator=generator)
+def reconstruct(
+    network: RVAE, cells: Cells, evidence: Evidence, *, method: str, generator: Generator
+) -> Reconstruction:
+    """Each row as the clean component sees it, from what `judge` said by the same method."""
     nothing = torch.zeros_like(cells.observed)
+    if method == "map":
+        return Reconstruction(network.mode(evidence.decoded), evidence.decoded, nothing)
     if method == "one-stage":
-        values, z = pseudo_gibbs(network, cells, nothing, generator)
-        return Reconstruction(values, network.decode(z), nothing)
-    decoded = network.decode(network.encode(cells).mu)
-    return Reconstruction(network.mode(decoded), decoded, nothing)
-
-
-def _two_stage(network: RVAE, cells: Cells, *, alpha: float, generator: Generator) -> Reconstruction:
-    """Draw which cells are clean by one-stage's pi, hold those, pseudo-Gibbs over the rest."""
-    logit = judge(network, cells, method="one-stage", weights="coordinate", alpha=alpha, generator=generator).logit
-    draw = torch.rand(logit.shape, generator=generator, device=logit.device)
-    kept = cells.observed & (draw < logit.sigmoid())
+        return Reconstruction(evidence.drawn, evidence.decoded, nothing)
+    # Two-stage: draw which cells are clean, hold those, and go over the rest again.
+    draw = torch.rand(evidence.logit.shape, generator=generator, device=evidence.logit.device)
+    kept = cells.observed & cells.values.isfinite() & (draw < evidence.logit.sigmoid())
     start = Cells(cells.values, kept)  # a cell not kept enters as the column's average
     values, z = pseudo_gibbs(network, start, kept, generator)
     return Reconstruction(values, network.decode(z), kept)
@@ -129,6 +95,35 @@ def pseudo_gibbs(network: RVAE, cells: Cells, kept: Tensor, generator: Generator
         sampled = network.sample(network.decode(z), generator)
         state = Cells(torch.where(kept, cells.values, sampled), torch.ones_like(kept))
     return state.values, z
+
+
+@torch.no_grad()
+def lower_bound(network: RVAE, cells: Cells, *, weights: str, alpha: float, generator: Generator) -> Tensor:
+    """ELBO of each row at one sample of z, (B,)."""
+    latent = network.encode(cells)
+    z = sample_latent(latent, generator)
+    return elbo(network, cells, z, latent, weights=weights, alpha=alpha)
+
+
+def cell_nll(evidence: Evidence) -> Tensor:
+    """-log p(x|z), (B, D)."""
+    return -evidence.log_clean
+
+
+def cell_pi(evidence: Evidence) -> Tensor:
+    """-log pi, (B, D), from the logits so that nothing is cut off: a logit of -50 scores 50."""
+    return F.softplus(-evidence.logit)
+
+
+def cell_pi_clamped(evidence: Evidence) -> Tensor:
+    """-log pi with pi held within [1e-6, 1 - 1e-6], so that one cell cannot outweigh its row, (B, D)."""
+    furthest = math.log((1 - CLAMP) / CLAMP)
+    return F.softplus(-evidence.logit.clamp(-furthest, furthest))
+
+
+def suspicion(evidence: Evidence) -> Tensor:
+    """1 - pi, (B, D)."""
+    return (-evidence.logit).sigmoid()
 
 
 @torch.no_grad()

@@ -21,6 +21,7 @@ from cellmend.encoding import CountColumn, EncodedColumn, LevelColumn, RealColum
 LOG_VARIANCE = (-3.0, 3.0)  # of a real column, as in the authors' code
 LOG_RATE = (-10.0, 14.0)  # of a count; keeps exp finite and Poisson sampling fast
 EDGE = 1e4  # stands for infinity in ordinal thresholds: sigmoid(EDGE) is 1
+LEAST_STEP = 1e-4  # between ordinal thresholds: a level that never occurs stays possible
 INTERVAL = 0.9  # share of the clean component between low and high
 
 
@@ -33,7 +34,7 @@ class Real(nn.Module):
     def __init__(self, columns: Sequence[RealColumn], *, outlier_scale: float) -> None:
         super().__init__()
         self.width = len(columns)
-        _constant(self, "corrupted_log_variance", torch.tensor(2 * math.log(outlier_scale)))
+        constant(self, "corrupted_log_variance", torch.tensor(2 * math.log(outlier_scale)))
         self.log_variance = nn.Parameter(torch.zeros(len(columns)))
 
     def inputs(self, values: Tensor) -> Tensor:
@@ -79,11 +80,11 @@ class Category(nn.Module):
         self.width = int(levels.sum())
         owner = torch.repeat_interleave(torch.arange(len(columns)), levels)
         first = levels.cumsum(0) - levels
-        _constant(self, "owner", owner)  # (width,) the column of each logit
-        _constant(self, "first", first)  # (D,) each column's first logit
-        _constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
-        _constant(self, "padded", _padded(levels, first))  # (D, C) logit of each level; width: none
-        _constant(self, "log_uniform", -levels.float().log())  # (D,)
+        constant(self, "owner", owner)  # (width,) the column of each logit
+        constant(self, "first", first)  # (D,) each column's first logit
+        constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
+        constant(self, "padded", padded_rows(levels, beyond=self.width))  # (D, C) logit of each level
+        constant(self, "log_uniform", -levels.float().log())  # (D,)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         chosen = decoded.gather(-1, values.long() + self.first)
@@ -128,8 +129,8 @@ class Count(nn.Module):
         self.width = len(columns)
         mean = torch.tensor([column.mean for column in columns]).clamp_min(1e-3)
         sd = torch.tensor([column.sd for column in columns])
-        _constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
-        _constant(self, "corrupted_rate", mean + outlier_scale * sd.clamp_min(1.0))
+        constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
+        constant(self, "corrupted_rate", mean + outlier_scale * sd.clamp_min(1.0))
 
     def inputs(self, values: Tensor) -> Tensor:
         return values.log1p() - self.log_mean.exp().log1p().unsqueeze(-2)
@@ -173,8 +174,8 @@ class Ordinal(nn.Module):
         step = (4 / (levels.float() - 2).clamp_min(1)).expm1().log()
         self.lowest = nn.Parameter(torch.where(levels > 2, -2.0, 0.0)[:, None])
         self.raw_steps = nn.Parameter(step[:, None].repeat(1, max(most - 2, 0)))
-        _constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
-        _constant(self, "log_uniform", -levels.float().log())
+        constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
+        constant(self, "log_uniform", -levels.float().log())
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         bounds = self._bounds().expand(*values.shape, -1)  # (B, D, C + 1)
@@ -204,7 +205,7 @@ class Ordinal(nn.Module):
 
     def _bounds(self) -> Tensor:
         """Thresholds between an edge far below and an edge far above, the same for all rows, (1, D, C + 1)."""
-        inner = torch.cat([self.lowest, F.softplus(self.raw_steps)], -1).cumsum(-1)
+        inner = torch.cat([self.lowest, F.softplus(self.raw_steps) + LEAST_STEP], -1).cumsum(-1)
         inner = torch.where(self.inner, inner, EDGE)
         edge = inner.new_full((*inner.shape[:-1], 1), EDGE)
         return torch.cat([-edge, inner, edge], -1).unsqueeze(-3)
@@ -275,12 +276,17 @@ def sample_levels(probabilities: Tensor, generator: Generator) -> Tensor:
     return (at_most < (uniform * at_most[..., -1])[..., None]).sum(-1).to(probabilities.dtype)
 
 
-def _padded(levels: Tensor, first: Tensor) -> Tensor:
-    """(D, C): where each column's levels lie among the logits; beyond its own, one past the end."""
-    level = torch.arange(int(levels.max()))
-    return torch.where(level < levels[:, None], first[:, None] + level, int(levels.sum()))
+def padded_rows(levels: Tensor, *, beyond: int) -> Tensor:
+    """Where the levels of each column lie when all columns' levels stand in one row, (D, C).
+
+    >>> padded_rows(torch.tensor([2, 3]), beyond=9).tolist()
+    [[0, 1, 9], [2, 3, 4]]
+    """
+    level = torch.arange(int(levels.max()) if len(levels) else 0)
+    first = levels.cumsum(0) - levels
+    return torch.where(level < levels[:, None], first[:, None] + level, beyond)
 
 
-def _constant(module: nn.Module, name: str, value: Tensor) -> None:
+def constant(module: nn.Module, name: str, value: Tensor) -> None:
     """A tensor that moves with the module but is neither learned nor saved."""
     module.register_buffer(name, value, persistent=False)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, EncodedColumn
-from cellmend.likelihoods import Likelihood, make_likelihood
+from cellmend.likelihoods import Likelihood, constant, make_likelihood, padded_rows
 
 LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its column cannot hold
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite
@@ -61,15 +61,15 @@ class RVAE(nn.Module):
     ) -> None:
         super().__init__()
         groups = [list(group) for _, group in groupby(columns, key=lambda column: column.kind)]
-        kinds = [make_likelihood(group, outlier_scale=outlier_scale) for group in groups]
-        self.likelihoods = nn.ModuleList(kinds)
-        self.parts = _lay_out(kinds, [len(group) for group in groups])
+        likelihoods = [make_likelihood(group, outlier_scale=outlier_scale) for group in groups]
+        self.likelihoods = nn.ModuleList(likelihoods)
+        self.parts = _lay_out(likelihoods, [len(group) for group in groups])
         self.embeddings = Embeddings(_levels(self.parts, columns), embedding_dim)
         numbers = sum(part.likelihood.width for part in self.parts if not part.likelihood.coded)
         self.encoder_input = InputLayer(numbers, self.embeddings, hidden_dim)
         self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
         self.decoder_hidden = Linear(latent_dim, hidden_dim)
-        self.decoder_output = Linear(hidden_dim, sum(likelihood.width for likelihood in kinds))
+        self.decoder_output = Linear(hidden_dim, sum(likelihood.width for likelihood in likelihoods))
         if amortized:
             self.weight_input = InputLayer(numbers, self.embeddings, hidden_dim)
             self.weight_output = Linear(hidden_dim, len(columns))
@@ -172,14 +172,9 @@ class Embeddings(nn.Module):
         self.columns = len(levels)
         self.most_levels = max(levels, default=0)
         counts = torch.tensor(levels, dtype=torch.long)
-        first = counts.cumsum(0) - counts
-        level = torch.arange(self.most_levels)
-        # (D, C): rows of each column's levels; beyond its own any row, which nobody looks up.
-        padded = torch.where(level < counts[:, None], first[:, None] + level, 0)
-        self.register_buffer("first", first, persistent=False)
-        first_padded = torch.arange(len(levels)) * self.most_levels
-        self.register_buffer("first_padded", first_padded, persistent=False)
-        self.register_buffer("padded", padded, persistent=False)
+        constant(self, "first", counts.cumsum(0) - counts)  # (D,) row of each column's first level
+        constant(self, "padded", padded_rows(counts, beyond=0))  # (D, C); nobody looks up what is beyond
+        constant(self, "first_padded", torch.arange(len(levels)) * self.most_levels)
         self.vectors = nn.Parameter(torch.empty(sum(levels), embedding_dim))
 
     def initialize(self, generator: Generator) -> None:
@@ -298,6 +293,7 @@ def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str
         if weights == "amortized":
             logit = network.weight_logits(cells)
         else:
+            # pi is constant here. At the best pi its gradient is 0 anyway: detaching saves the work.
             logit = clean_logit(log_clean, log_corrupted, alpha=alpha).detach()
         pi = logit.sigmoid()
         per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from safetensors.torch import save as write_tensors
 from torch import Tensor
 
 FORMAT = 1
+LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
 
 
@@ -46,10 +46,9 @@ def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tens
 def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and weights of a model file, checked."""
     path = Path(path)
-    content = path.read_bytes()
     try:
-        weights = read_tensors(content)
-        header = json.loads(_metadata(content)[KEY])
+        header = json.loads(_read_metadata(path)[KEY])
+        weights = read_tensors(path.read_bytes())
         written, expected = header.pop("format"), header.pop("sha256", None)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(
@@ -69,10 +68,17 @@ def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return header, weights
 
 
-def _metadata(content: bytes) -> dict[str, str]:
-    """safetensors: 8 bytes length, that many bytes of JSON, then the tensors."""
-    (length,) = struct.unpack("<Q", content[:8])
-    metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
+def _read_metadata(path: Path) -> dict[str, str]:
+    """safetensors: 8 bytes length, that many bytes of JSON, then the tensors and nothing else."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 0 < length <= LARGEST_HEADER:
+            raise ValueError(f"a header of {length} bytes")
+        header = json.loads(file.read(length))
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    if 8 + length + max(ends, default=0) != path.stat().st_size:  # before reading what may be huge
+        raise ValueError("the size is not what the header says")
+    metadata: dict[str, str] = header["__metadata__"]
     return metadata
 
 

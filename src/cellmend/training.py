@@ -28,7 +28,7 @@ def train(
     generator: Generator,
     on_epoch: Callable[[int], None],
 ) -> Tensor:
-    """Raise the ELBO with Adam; returns its mean per row in each epoch, (epochs,).
+    """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
@@ -45,7 +45,8 @@ def train(
             z = sample_latent(latent, generator)
             bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha)
             adam.zero_grad()
-            (-bound.mean(-1).sum()).backward()  # type: ignore[no-untyped-call]
+            # Summed over rows, as in the authors' code: weight_decay is relative to it.
+            (-bound.sum()).backward()  # type: ignore[no-untyped-call]
             adam.step()
             network.embeddings.limit()
             total += bound.detach().sum(-1)

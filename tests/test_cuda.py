@@ -1,0 +1,44 @@
+"""The same code on a GPU, where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from cellmend import CellMender, load
+from cellmend.estimator import fit_together
+
+from .conftest import SMALL, mixed_table
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.mark.parametrize("weights", ["coordinate", "amortized", "none"])
+@pytest.mark.parametrize("method", ["map", "one-stage", "two-stage"])
+def test_fit_score_repair_and_save_on_a_gpu(weights: str, method: str, tmp_path) -> None:
+    table = mixed_table().drop(columns=["id", "country"])
+    mender = CellMender(**SMALL, weights=weights, repair_method=method, device="cuda").fit(table)
+    assert next(mender.network_.parameters()).is_cuda
+    mender.findings(table)
+    pd.testing.assert_series_equal(mender.repair(table, impute=True).dtypes, table.dtypes)
+    mender.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").cell_scores(table), mender.cell_scores(table))
+    again = CellMender(**SMALL, weights=weights, repair_method=method, device="cuda").fit(table)
+    np.testing.assert_array_equal(again.cell_scores(table), mender.cell_scores(table))
+
+
+def test_scores_on_a_gpu_are_those_of_the_cpu() -> None:
+    table = mixed_table().drop(columns=["id", "country"])
+    mender = CellMender(**SMALL, device="cpu").fit(table)
+    scores = mender.cell_scores(table)
+    mender.network_.to("cuda")
+    np.testing.assert_allclose(mender.cell_scores(table), scores, rtol=1e-3, atol=1e-4)
+
+
+def test_menders_are_fitted_together_on_a_gpu() -> None:
+    table = mixed_table().drop(columns=["id", "country"])
+    menders = [CellMender(**SMALL, alpha=alpha, device="cuda") for alpha in (0.9, 0.95, 0.99)]
+    fit_together(menders, [table] * 3)
+    assert all(np.isfinite(mender.row_scores(table)).all() for mender in menders)
