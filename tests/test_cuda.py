@@ -42,3 +42,14 @@ def test_menders_are_fitted_together_on_a_gpu() -> None:
     menders = [CellMender(**SMALL, alpha=alpha, device="cuda") for alpha in (0.9, 0.95, 0.99)]
     fit_together(menders, [table] * 3)
     assert all(np.isfinite(mender.row_scores(table)).all() for mender in menders)
+
+
+def test_captured_steps_train_as_plain_ones_do(monkeypatch) -> None:
+    """Three batches an epoch, the last one short; the graph takes over after the first epoch."""
+    table = mixed_table().drop(columns=["id", "country"])
+    settings = SMALL | {"epochs": 10, "batch_size": 50, "device": "cuda"}
+    captured = CellMender(**settings).fit(table)
+    monkeypatch.setattr("cellmend.training.Captured", lambda step, generator: step)
+    plain = CellMender(**settings).fit(table)
+    np.testing.assert_allclose(captured.history_, plain.history_, rtol=0.02)
+    assert captured.history_[-1] > captured.history_[0]

@@ -33,23 +33,31 @@ def train(
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
-    adam = torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    every_row = cells.values.shape[:-1]  # (N,) or (M, N)
+    device, every_row = cells.values.device, cells.values.shape[:-1]  # (N,) or (M, N)
+    adam = torch.optim.Adam(
+        network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True, capturable=device.type == "cuda"
+    )
+    total = torch.zeros(every_row[:-1], device=device)
+
+    def step(rows: Tensor) -> None:
+        batch = cells.take(rows)
+        latent = network.encode(batch)
+        z = sample_latent(latent, generator)
+        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha)
+        adam.zero_grad()
+        # Summed over rows, as in the authors' code: weight_decay is relative to it.
+        (-bound.sum()).backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        network.embeddings.limit()
+        total.add_(bound.detach().sum(-1))
+
+    run = Captured(step, generator) if device.type == "cuda" else step
     history = []
     for epoch in range(epochs):
-        order = torch.rand(every_row, generator=generator, device=cells.values.device).argsort(-1)
-        total = torch.zeros(every_row[:-1], device=cells.values.device)
+        total.zero_()
+        order = torch.rand(every_row, generator=generator, device=device).argsort(-1)
         for rows in torch.split(order, batch_size, dim=-1):
-            batch = cells.take(rows)
-            latent = network.encode(batch)
-            z = sample_latent(latent, generator)
-            bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha)
-            adam.zero_grad()
-            # Summed over rows, as in the authors' code: weight_decay is relative to it.
-            (-bound.sum()).backward()  # type: ignore[no-untyped-call]
-            adam.step()
-            network.embeddings.limit()
-            total += bound.detach().sum(-1)
+            run(rows)
         history.append(total / every_row[-1])
         on_epoch(epoch)
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
@@ -58,3 +66,36 @@ def train(
             "Hint: lower learning_rate or weight_decay."
         )
     return torch.stack(history)
+
+
+class Captured:
+    """A training step as a CUDA graph: its many small kernels start at once, not one by one from Python.
+
+    The first steps run as they are, to warm up. Then batches of that size replay the graph; the short last
+    batch of an epoch still runs as it is.
+    """
+
+    WARM_UP = 3
+
+    def __init__(self, step: Callable[[Tensor], None], generator: Generator) -> None:
+        self.step = step
+        self.stream = torch.cuda.Stream()
+        self.graph = torch.cuda.CUDAGraph()
+        self.graph.register_generator_state(generator)
+        self.rows = torch.empty(0)  # the graph reads its batch from here
+        self.steps = 0
+
+    def __call__(self, rows: Tensor) -> None:
+        self.steps += 1
+        if self.steps == self.WARM_UP + 1:
+            self.rows = rows.clone()
+            with torch.cuda.graph(self.graph, stream=self.stream):
+                self.step(self.rows)
+        if rows.shape == self.rows.shape:
+            self.rows.copy_(rows)
+            self.graph.replay()
+        else:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                self.step(rows)
+            torch.cuda.current_stream().wait_stream(self.stream)
