@@ -79,19 +79,21 @@ class Captured:
 
     def __init__(self, step: Callable[[Tensor], None], generator: Generator) -> None:
         self.step = step
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.graph = torch.cuda.CUDAGraph()
         self.graph.register_generator_state(generator)
         self.rows = torch.empty(0)  # the graph reads its batch from here
-        self.steps = 0
+        self.steps = 0  # of the usual size
 
     def __call__(self, rows: Tensor) -> None:
-        self.steps += 1
-        if self.steps == self.WARM_UP + 1:
+        if self.steps == 0:
             self.rows = rows.clone()
+        usual = rows.shape == self.rows.shape
+        self.steps += usual
+        if usual and self.steps == self.WARM_UP + 1:
             with torch.cuda.graph(self.graph, stream=self.stream):
                 self.step(self.rows)
-        if rows.shape == self.rows.shape:
+        if usual and self.steps > self.WARM_UP:
             self.rows.copy_(rows)
             self.graph.replay()
         else:
