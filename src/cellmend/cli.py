@@ -86,6 +86,119 @@ def demo(
         )
 
 
+bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+RESULTS = Path("cellmend-bench/results.jsonl")
+ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results file; finished runs in it are skipped.")]
+TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
+LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares of dirty rows, e.g. 0.01,0.05.")]
+SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
+MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes (cpu), or threads that measure (cuda).")]
+
+
+@bench.command("run")
+def bench_run(
+    names: Annotated[list[str], typer.Argument(help="Names of experiments; `cellmend bench list` shows them.")],
+    results: ResultsOption = RESULTS,
+    tables: TablesOption = "",
+    levels: LevelsOption = "",
+    seeds: SeedsOption = None,
+    methods: MethodsOption = "",
+    device: DeviceOption = "cpu",
+    jobs: JobsOption = 1,
+) -> None:
+    """Run experiments; stop and start them as you like."""
+    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs)
+
+
+@bench.command("all")
+def bench_all(
+    results: ResultsOption = RESULTS,
+    tables: TablesOption = "",
+    levels: LevelsOption = "",
+    seeds: SeedsOption = None,
+    methods: MethodsOption = "",
+    device: DeviceOption = "cpu",
+    jobs: JobsOption = 1,
+) -> None:
+    """Run all experiments; stop and start them as you like."""
+    from cellmend.benchmark.experiments import EXPERIMENTS
+
+    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs)
+
+
+@bench.command("list")
+def bench_list() -> None:
+    """Show the experiments and the methods."""
+    from cellmend.benchmark.experiments import EXPERIMENTS, METHODS
+
+    for name, experiment in EXPERIMENTS.items():
+        typer.echo(f"{name:10} {experiment.about}")
+    typer.echo(f"\nMethods: {', '.join(METHODS)}")
+
+
+@bench.command("report")
+def bench_report(
+    results: ResultsOption = RESULTS,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-bench/report"),
+) -> None:
+    """Draw the figures and tables of the paper from the results, and one HTML page."""
+    if not results.exists():
+        raise FileNotFoundError(
+            f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
+        )
+    from cellmend.benchmark.figures import write_report
+
+    typer.echo(str(write_report(results, output)))
+
+
+def _run_experiments(
+    names: list[str],
+    results: Path,
+    tables: str,
+    levels: str,
+    seeds: int | None,
+    methods: str,
+    device: str,
+    jobs: int,
+) -> None:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from cellmend.benchmark.experiments import Narrow, Results, run_experiments
+
+    narrow = Narrow(
+        tables=_listed(tables), levels=[float(level) for level in _listed(levels) or ()] or None,
+        seeds=seeds, methods=_listed(methods),
+    )  # fmt: skip
+    kept = Results(results)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
+        task = bar.add_task(", ".join(names), total=None)
+
+        def report(done: int, everything: int, what: str) -> None:
+            bar.update(task, completed=done, total=everything, description=what or ", ".join(names))
+
+        run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
+    failed = [row for row in kept.rows.values() if row["status"] == "failed"]
+    for error in sorted({row["error"] for row in failed}):
+        talk.print(f"Not run: {error}", markup=False, highlight=False)
+    talk.print(f"{len(kept.rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+
+
+def _listed(text: str) -> list[str] | None:
+    return [part.strip() for part in text.split(",") if part.strip()] or None
+
+
 def _findings_table(findings: Any) -> Shown:
     from cellmend.findings import about, show
 

@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +24,7 @@ LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps s
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 
 
+Network = TypeVar("Network", bound="RVAE")
 Alpha = float | Tensor  # of stacked networks (M, 1, 1)
 
 
@@ -307,7 +308,7 @@ def _log(share: Alpha) -> Alpha:
 # ---------------------------------------------------------------- many networks as one
 
 
-def stack(networks: Sequence[RVAE]) -> RVAE:
+def stack(networks: Sequence[Network]) -> Network:
     """M networks of one shape as one network whose weights, cells and answers have a leading M."""
     together = copy.deepcopy(networks[0])
     for name, _ in list(together.named_parameters()):

@@ -1,0 +1,1 @@
+"""The paper's experiments, its baselines, and the peers that practitioners reach for."""
