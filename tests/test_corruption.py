@@ -51,7 +51,7 @@ def all_real(table: pd.DataFrame) -> Schema:
 @settings(max_examples=30, deadline=None)
 @given(noise=st.sampled_from(sorted(NOISES)), rows=st.floats(0, 1), seed=st.integers(0, 10_000))
 def test_the_mask_is_exactly_where_the_table_differs(noise: str, rows: float, seed: int) -> None:
-    clean = mixed_table(60)
+    clean = mixed_table(60).iloc[:, ::-1]  # not in the order of kinds, in which columns are modelled
     dirty, mask = corrupt(clean, SCHEMA, noise=noise, rows=rows, seed=seed)
     np.testing.assert_array_equal(mask, differs(clean, dirty))
     assert mask.any(axis=1).sum() <= round(rows * len(clean))
@@ -131,7 +131,7 @@ def test_the_noise_is_that_of_the_paper_in_deviations_of_the_clean_column(
     dirty, mask = corrupt(clean, all_real(clean), noise=noise, rows=1.0, seed=3)
     drawn = ((dirty - clean)["x0"] / clean["x0"].std(ddof=0)).to_numpy()
     assert mask.all()
-    assert drawn.mean() == pytest.approx(mean, abs=0.15)
+    assert drawn.mean() == pytest.approx(mean, abs=3 * deviation / len(drawn) ** 0.5)
     assert drawn.std() == pytest.approx(deviation, rel=0.03)
     assert stats.kstest(drawn, expected).pvalue > 0.001
 

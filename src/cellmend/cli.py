@@ -150,8 +150,11 @@ def bench_report(
         raise FileNotFoundError(
             f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
         )
-    from cellmend.benchmark.figures import write_report
-
+    try:
+        from cellmend.benchmark.figures import write_report
+    except ImportError:
+        talk.print("The report needs matplotlib. Hint: pip install 'cellmend[bench]'.", style="red", markup=False)
+        raise typer.Exit(1) from None
     typer.echo(str(write_report(results, output)))
 
 

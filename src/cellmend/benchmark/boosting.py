@@ -24,6 +24,10 @@ TREES: dict[str, Any] = {
 LEAST_PROBABILITY = 1e-9
 
 
+class MissingExtraError(ImportError):
+    """An optional part that is not installed."""
+
+
 class LightGBMColumns(RepairBaseline):
     """Each column from all others by boosted trees; a cell is predicted by trees that did not see its row.
 
@@ -79,8 +83,10 @@ class LightGBMColumns(RepairBaseline):
 
     def _fit_column(self, cells: Cells, d: int) -> list[Any]:
         """One model per fold, trained on the other folds."""
-        import lightgbm
-
+        try:
+            import lightgbm
+        except ImportError:
+            raise MissingExtraError("This method needs LightGBM. Hint: pip install 'cellmend[bench]'.") from None
         values, known = cells.values.double().numpy(), cells.observed.numpy()[:, d]
         settings = TREES | {"n_jobs": self.jobs, "random_state": self.random_state}
         models = []
@@ -102,6 +108,8 @@ class LightGBMColumns(RepairBaseline):
         answer = np.full((len(cells), width), LEAST_PROBABILITY if width > 1 else 0.0)
         for number, model in enumerate(self.models_[d]):
             rows = np.flatnonzero(fold == number)
+            if len(rows) == 0:
+                continue
             if isinstance(column, LevelColumn):
                 answer[np.ix_(rows, model.classes_.astype(int))] = model.predict_proba(others[rows])
             else:

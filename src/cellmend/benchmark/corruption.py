@@ -54,6 +54,8 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
     >>> (dirty != clean).to_numpy().tolist() == mask.tolist()
     True
     """
+    if noise not in NOISES:
+        raise ValueError(f"noise must be one of {', '.join(NOISES)}; it is {noise!r}.")
     rng = np.random.default_rng(seed)
     source = read_table(table)
     encoder = TableEncoder.fit(schema, source)
@@ -62,7 +64,7 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
     chosen = _choose(rng, clean.shape, rows) & observed & np.isfinite(clean)
     dirty = clean.copy()
     for d, column in enumerate(encoder.columns):
-        at, known = chosen[:, d], clean[observed[:, d], d]
+        at, known = chosen[:, d], clean[observed[:, d] & np.isfinite(clean[:, d]), d]
         dirty[at, d] = _corrupt_column(rng, column, clean[at, d], known, NOISES[noise])
     changes = {
         encoder.positions[d]: column.change(chosen[:, d], dirty[chosen[:, d], d])
@@ -97,6 +99,9 @@ def _other_levels(
     """Another level for each cell; one that never occurs is drawn with beta 0 only."""
     frequency = np.bincount(known, minlength=levels) / max(len(known), 1)
     chance = np.tile(frequency**beta, (len(cells), 1))
+    chance[np.arange(len(cells)), cells] = 0.0
+    lonely = chance.sum(axis=1) == 0  # no other level occurs: any of them will do
+    chance[lonely] = 1.0
     chance[np.arange(len(cells)), cells] = 0.0
     at_most = (chance / chance.sum(axis=1, keepdims=True)).cumsum(axis=1)
     drawn = (at_most < rng.random((len(cells), 1))).sum(axis=1)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from cellmend.benchmark.baselines import IsolationForestRows, Marginals, OneClassSVMRows, SVMAndMarginals
-from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns
+from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, MissingExtraError
 from cellmend.benchmark.corruption import NOISES, corrupt
 from cellmend.benchmark.datasets import PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError, load_dataset
 from cellmend.benchmark.metrics import cell_avprs, repair_errors, row_auc, row_avpr
@@ -302,7 +302,8 @@ def make(group: list[Fit], device: str, jobs: int) -> tuple[list[Outcome], float
     try:
         outcomes = _make(group, device, jobs)
     except Exception as error:  # one method's trouble must not cost the others their runs
-        what = str(error) if isinstance(error, MissingDatasetError) else f"{type(error).__name__}: {error}"
+        plain = isinstance(error, MissingDatasetError | MissingExtraError)
+        what = str(error) if plain else f"{type(error).__name__}: {error}"
         outcomes = [{"status": "failed", "error": what} for _ in itertools.chain(*group)]
     return outcomes, time.perf_counter() - start
 

@@ -24,7 +24,7 @@ from matplotlib.ticker import LogLocator
 from scipy.stats import ttest_ind
 
 MADE_BY = "cellmend bench report"  # stands in every file we write: only such files are overwritten
-INK, PAPER_COLOUR = "#1b1b1b", "#fefefe"  # on the page they follow its light or dark theme
+INK, PAPER_COLOUR = "#1b1b1b", "#fefefe"
 RUN = ["experiment", "table", "noise", "level", "seed", "method", "setting"]  # what makes a run the same run
 LOG_FROM = 10.0  # the worst error over the best, from which an axis is logarithmic
 PANEL_INCHES = (3.4, 2.7)
@@ -100,11 +100,12 @@ class Style:
 BLUE, SKY, GREEN, ORANGE, RED, PINK, BROWN, PURPLE = (
     "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#8C5A2B", "#6A3D9A",
 )  # fmt: skip
+ON_PAGE = {INK: "ink", PAPER_COLOUR: "paper", BLUE: "blue", BROWN: "brown", PURPLE: "purple"}  # follow its theme
 DOTS, DASHES, DASH_DOT = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.2, 1, 1.2))
 METHODS = {
     "RVAE": Style(BLUE, "o"),
     "RVAE nll": Style(BLUE, "o", DASHES, filled=False),
-    "RVAE-AVI": Style(ORANGE, "p", DASH_DOT),
+    "RVAE-AVI": Style(SKY, "p", DASH_DOT),
     "RVAE one-stage": Style(PINK, "<", DASHES),
     "RVAE two-stage": Style(ORANGE, ">", DASH_DOT),
     "VAE": Style(RED, "s", DASHES, filled=False),
@@ -117,10 +118,11 @@ METHODS = {
     "OC-SVM + Marginals": Style(INK, "P", DOTS),
     "Isolation Forest": Style(BROWN, "<", DASH_DOT),
     "LightGBM": Style(PURPLE, "h"),
+    "LightGBM l1": Style(PURPLE, "8", DOTS, filled=False),
     "LightGBM + Marginals": Style(PURPLE, "d", DASHES, filled=False),
 }
 OTHERS = [
-    Style(c, m, d) for d, (c, m) in product((DASH_DOT, DOTS, DASHES), zip((PINK, INK, RED, SKY), "8H41", strict=True))
+    Style(c, m, d) for d, (c, m) in product((DASH_DOT, DOTS, DASHES), zip((PINK, INK, RED, SKY), "H*dX", strict=True))
 ]
 LEVELS = [Style(c, m) for c, m in zip((BROWN, ORANGE, GREEN, BLUE, PURPLE), "osD^v", strict=True)]
 
@@ -210,10 +212,7 @@ def read_results(path: Path) -> tuple[pd.DataFrame, list[str]]:
             unread.append(number)
     if not runs:
         raise ResultsError(f"{path} must hold one JSON object per line, one per run; none was found.")
-    columns = [*RUN, "status", "error", *(measure.key for measure in MEASURES)]
-    table = pd.DataFrame(runs).reindex(columns=columns).drop_duplicates(RUN, keep="last", ignore_index=True)
-    for measure in MEASURES:
-        table[measure.key] = pd.to_numeric(table[measure.key]).replace([np.inf, -np.inf], np.nan)
+    table = pd.DataFrame(runs).drop_duplicates(RUN, keep="last", ignore_index=True).replace([np.inf, -np.inf], np.nan)
     unknown = sorted(set(table.experiment) - set(EXPERIMENTS))
     remarks = [f"Lines that could not be read: {', '.join(map(str, unread))}."] if unread else []
     remarks += [f"Experiments this report does not know: {', '.join(unknown)}."] if unknown else []
@@ -224,10 +223,13 @@ def _parse(line: str) -> dict[str, Any] | None:
     """The run that a line describes, None if the line is no run."""
     try:
         run = json.loads(line)
-        setting = run.get("setting") or {}
         texts = {key: str(run[key]) for key in ("experiment", "table", "method", "status")}
-        return {**run, **texts, "noise": run.get("noise") or "", "setting": json.dumps(setting, sort_keys=True)}
-    except (ValueError, KeyError, AttributeError):
+        texts |= {key: str(run.get(key) or "") for key in ("noise", "error")}
+        keys = ("level", *(measure.key for measure in MEASURES))
+        numbers = {key: np.nan if run.get(key) is None else float(run[key]) for key in keys}
+        setting = json.dumps(run.get("setting") or {}, sort_keys=True)
+        return {**texts, **numbers, "seed": int(run["seed"]), "setting": setting}
+    except (ValueError, KeyError, AttributeError, TypeError):
         return None
 
 
@@ -292,7 +294,8 @@ def _tick(x: str, place: float) -> str:
 
 
 def _show(name: str, runs: pd.DataFrame) -> list[Chart | Sheet]:
-    return EXPERIMENTS[name].show(runs[(runs.experiment == name) & (runs.status == "ok")])
+    finished = runs[(runs.experiment == name) & (runs.status == "ok")]
+    return EXPERIMENTS[name].show(finished) if len(finished) else []
 
 
 def _average_chart(
@@ -327,7 +330,7 @@ def _grid_chart(
         for value in _in_order(runs[rows], names)
         for note in _missing_notes(runs[runs[rows] == value], measures, ["method", "level"])
     ]  # fmt: skip
-    return [Chart(name, caption, "level", panels, columns, notes)] if panels else []
+    return [Chart(name, caption, "level", panels, columns, notes)] if any(len(p.means) for p in panels) else []
 
 
 def _detection(runs: pd.DataFrame) -> list[Chart | Sheet]:
@@ -492,7 +495,7 @@ def _draw(chart: Chart, styles: dict[str, Style], folder: Path) -> str:
     width, height = PANEL_INCHES[0] * max(chart.columns, 1.6), PANEL_INCHES[1] * rows
     with mpl.rc_context(look):
         longest = max(len(_line_name(line)) for line in lines)
-        per_row = max(1, min(len(lines), int(width / (0.8 + 0.075 * longest))))
+        per_row = max(1, min(len(lines), int(width / (0.8 + 0.07 * longest))))
         legend_rows = -(-len(lines) // per_row)
         figure = Figure(
             figsize=(width, height + 0.25 * legend_rows + 0.2), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
@@ -570,15 +573,19 @@ def _inline(svg: str, name: str) -> str:
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
-    return svg.replace(INK, "currentColor").replace(PAPER_COLOUR, "var(--paper)").replace("\n", " ")
+    for colour, name_on_page in ON_PAGE.items():
+        svg = svg.replace(colour.lower(), f"var(--{name_on_page})")
+    return svg.replace("\n", " ")
 
 
 # The page
 
 STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1b1b1b; --quiet: #50555c; --rule: #c9ced6; --band: #f1f4f8; }
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1b1b; --quiet: #50555c; --rule: #c9ced6; --band: #f1f4f8;
+  --blue: #0072b2; --brown: #8c5a2b; --purple: #6a3d9a; }
 @media (prefers-color-scheme: dark) {
-  :root { --paper: #15181c; --ink: #eceef1; --quiet: #b3bac4; --rule: #454c56; --band: #21262d; }
+  :root { --paper: #15181c; --ink: #eceef1; --quiet: #b3bac4; --rule: #454c56; --band: #21262d;
+    --blue: #3d9fe0; --brown: #c08a55; --purple: #a984dc; }
 }
 * { box-sizing: border-box; }
 body { background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; margin: 0 auto;
@@ -594,12 +601,14 @@ figure { margin: 1.8rem 0; } figcaption { font-weight: 600; margin-bottom: .5rem
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--rule); padding: .22rem .7rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { padding-left: .3rem; text-align: left; }
-tbody th { background: var(--band); font-weight: 600; } .words td { text-align: left; white-space: normal; }
-.words td { overflow-wrap: anywhere; } summary { cursor: pointer; margin: .5rem 0; }
+tbody th { background: var(--band); font-weight: 600; } .words :is(th, td) { text-align: left; vertical-align: top; }
+.words td:last-child { min-width: 18rem; overflow-wrap: anywhere; white-space: normal; }
+summary { cursor: pointer; margin: .5rem 0; }
 @media print {
-  :root { --paper: #fff; --ink: #000; --quiet: #333; --rule: #999; --band: #eee; color-scheme: light; }
+  :root { --paper: #fff; --ink: #000; --quiet: #333; --rule: #999; --band: #eee; color-scheme: light;
+    --blue: #0072b2; --brown: #8c5a2b; --purple: #6a3d9a; }
   body { font-size: 9.5pt; max-width: none; padding: 0; } nav { display: none; } table { font-size: 7.5pt; }
-  .picture, tr { break-inside: avoid; } h2, figcaption { break-after: avoid; } .wide { overflow: visible; }
+  .picture, tbody, h2 { break-inside: avoid; } h2, figcaption { break-after: avoid; } .wide { overflow: visible; }
   svg { min-width: 0 !important; max-height: 22cm; }
   details::details-content { content-visibility: visible; display: block; } th, td { padding: .15rem .4rem; }
 }
@@ -741,7 +750,7 @@ def _failures(failed: pd.DataFrame) -> str:
     header = ["experiment", "table", "noise", "rows corrupted", "seed", "method", "setting", "error"]
     lines = [
         [run.experiment, run.table, run.noise, "" if pd.isna(run.level) else _tick("level", run.level),
-         str(run.seed), run.method, run.setting.strip("{}").replace('"', ""), str(run.error or "")]
+         str(run.seed), run.method, run.setting.strip("{}").replace('"', ""), run.error]
         for run in failed.itertuples()
     ]  # fmt: skip
     table = _sheet(Sheet(f"{len(failed)} runs failed and are in no figure", header, lines))

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from cellmend.schema import level_text
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -53,7 +55,8 @@ def brier(clean: Sequence[Any], levels: Sequence[Any], probabilities: Floats) ->
     >>> brier(["a"], ["a", "b"], np.array([[0.75, 0.25]]))
     0.0625
     """
-    certain = np.array([[level == cell for level in levels] for cell in clean], dtype=np.float64)
+    texts = [level_text(level) for level in levels]
+    certain = np.array([[level_text(cell) == text for text in texts] for cell in clean], dtype=np.float64)
     return float(np.square(certain - probabilities).sum() / (2 * len(clean)))
 
 
