@@ -13,6 +13,7 @@ import cellmend
 
 SOURCE = Path(cellmend.__file__).parent
 READING_ORDER = [
+    "settings",
     "schema",
     "tables",
     "encoding",

@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cellmend.estimator import PAPER, CellMender, SettingError, load
+    from cellmend.estimator import CellMender, load
     from cellmend.persistence import ModelFileError
     from cellmend.schema import Schema, SchemaError, SchemaWarning
+    from cellmend.settings import PAPER, SettingError
     from cellmend.tables import TableError
 
 __version__ = "0.1.0"
@@ -31,13 +32,13 @@ __all__ = [
 
 _HOMES = {
     "CellMender": "estimator",
-    "PAPER": "estimator",
+    "PAPER": "settings",
     "load": "estimator",
     "ModelFileError": "persistence",
     "Schema": "schema",
     "SchemaError": "schema",
     "SchemaWarning": "schema",
-    "SettingError": "estimator",
+    "SettingError": "settings",
     "TableError": "tables",
 }
 

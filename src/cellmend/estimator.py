@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +18,6 @@ import cellmend
 from cellmend.encoding import Cells, LevelColumn, TableEncoder
 from cellmend.findings import expect, explain, to_frame
 from cellmend.inference import (
-    METHODS,
     Evidence,
     Reconstruction,
     cell_nll,
@@ -37,30 +33,9 @@ from cellmend.inference import (
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
+from cellmend.settings import REPAIR_METHODS, SCORES, SettingError, check_settings, one_of
 from cellmend.tables import Table, TableError, read_table
-from cellmend.training import train
-
-WEIGHTS = ("coordinate", "amortized", "none")
-SCORES = ("pi", "nll")
-
-PAPER: dict[str, Any] = {
-    "weights": "coordinate",
-    "alpha": 0.95,
-    "outlier_scale": 2.0,
-    "latent_dim": 20,
-    "hidden_dim": 400,
-    "embedding_dim": 50,
-    "epochs": 100,
-    "batch_size": 150,
-    "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "repair_method": "map",
-}
-"""RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
-
-
-class SettingError(ValueError):
-    """A setting of CellMender that cannot be."""
+from cellmend.training import progress, train
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -142,7 +117,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _start(self, X: Any) -> tuple[Table, Cells]:
         """Schema, encoding and an untrained network; returns what to train on."""
-        self._check_settings()
+        check_settings(self.get_params(deep=False))
         self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
         table = self._read(X, reset=True)
         self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
@@ -154,7 +129,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return table, self.encoder_.encode(table).to(self._device())
 
     def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor) -> Tensor:
-        with self._progress() as on_epoch:
+        with progress(self.epochs, shown=self.verbose) as on_epoch:
             return train(
                 network,
                 cells,
@@ -305,7 +280,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _score(self, table: Table, score: Callable[[Evidence], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
-        method = _one_of("repair_method", self.repair_method, METHODS)
+        method = one_of("repair_method", self.repair_method, REPAIR_METHODS)
         parts = []
         for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
             evidence, _ = self._judge(first, cells, method)
@@ -320,7 +295,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self, table: Table, method: str | None = None
     ) -> Iterator[tuple[int, Cells, Evidence, Reconstruction]]:
         """First row, cells, evidence and reconstruction of each chunk."""
-        method = _one_of("method", method or self.repair_method, METHODS)
+        method = one_of("method", method or self.repair_method, REPAIR_METHODS)
         for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
             evidence, generator = self._judge(first, cells, method)
             yield (
@@ -336,7 +311,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
             raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
-        return _one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
+        return one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
 
     def _new_network(self) -> RVAE:
         return RVAE(
@@ -362,18 +337,6 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         device = self.network_.decoder_output.bias.device
         return torch.Generator(device).manual_seed(self.seed_ + first_row)
 
-    @contextmanager
-    def _progress(self) -> Iterator[Callable[[int], None]]:
-        if not self.verbose:
-            yield lambda epoch: None
-            return
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True)) as progress:
-            task = progress.add_task("Fitting", total=self.epochs)
-            yield lambda epoch: progress.update(task, completed=epoch + 1)
-
     def _settings(self) -> dict[str, Any]:
         """The constructor's arguments as JSON holds them."""
         settings = self.get_params(deep=False)
@@ -383,22 +346,6 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         if self.schema is not None:
             settings["schema"] = Schema.of(self.schema).to_dict()
         return settings | {"device": str(self.device)}
-
-    def _check_settings(self) -> None:
-        _one_of("weights", self.weights, WEIGHTS)
-        _one_of("repair_method", self.repair_method, METHODS)
-        for name in ("latent_dim", "hidden_dim", "embedding_dim", "epochs", "batch_size"):
-            _must(
-                name,
-                getattr(self, name),
-                "a whole number from 1",
-                lambda v: isinstance(v, Integral) and int(v) >= 1,
-            )
-        for name in ("alpha", "threshold"):
-            _must(name, getattr(self, name), "between 0 and 1", lambda v: 0 < v < 1)
-        for name in ("outlier_scale", "learning_rate"):
-            _must(name, getattr(self, name), "above 0", lambda v: 0 < v < math.inf)
-        _must("weight_decay", self.weight_decay, "0 or above", lambda v: 0 <= v < math.inf)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "offset_")
@@ -465,14 +412,3 @@ def load(path: str | Path) -> CellMender:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-
-
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise SettingError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
-    return str(value)
-
-
-def _must(name: str, value: Any, what: str, holds: Callable[[Any], bool]) -> None:
-    if not (isinstance(value, Real) and holds(value)):
-        raise SettingError(f"{name} must be {what}; it is {value!r}.")

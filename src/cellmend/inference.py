@@ -16,7 +16,6 @@ from torch import Generator, Tensor
 from cellmend.encoding import Cells
 from cellmend.network import RVAE, clean_logit, elbo, sample_latent
 
-METHODS = ("map", "one-stage", "two-stage")
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
 CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB

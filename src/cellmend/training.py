@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Generator, Tensor
@@ -101,3 +102,17 @@ class Captured:
             with torch.cuda.stream(self.stream):
                 self.step(rows)
             torch.cuda.current_stream().wait_stream(self.stream)
+
+
+@contextmanager
+def progress(epochs: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error with the time left, moved on by calling it with the epoch that is done."""
+    if not shown:
+        yield lambda epoch: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("Fitting", total=epochs)
+        yield lambda epoch: bar.update(task, completed=epoch + 1)

@@ -24,8 +24,9 @@ from cellmend.benchmark.corruption import NOISES, corrupt
 from cellmend.benchmark.datasets import PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError, load_dataset
 from cellmend.benchmark.metrics import cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds
-from cellmend.estimator import PAPER, CellMender, fit_together
+from cellmend.estimator import CellMender, fit_together
 from cellmend.schema import Schema
+from cellmend.settings import PAPER
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.5)
 ALPHAS = (0.2, 0.5, 0.8, 0.9, 0.99)

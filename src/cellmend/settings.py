@@ -1,0 +1,75 @@
+"""What can be set: the published settings, and what each setting must be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+WEIGHTS = ("coordinate", "amortized", "none")
+REPAIR_METHODS = ("map", "one-stage", "two-stage")
+SCORES = ("pi", "nll")
+
+PAPER: dict[str, Any] = {
+    "weights": "coordinate",
+    "alpha": 0.95,
+    "outlier_scale": 2.0,
+    "latent_dim": 20,
+    "hidden_dim": 400,
+    "embedding_dim": 50,
+    "epochs": 100,
+    "batch_size": 150,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "repair_method": "map",
+}
+"""RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
+
+Check = tuple[str, Callable[[Any], bool]]  # what a number must be, and is it that?
+_WHOLE: Check = ("a whole number from 1", lambda value: isinstance(value, Integral) and int(value) >= 1)
+_SHARE: Check = ("between 0 and 1", lambda value: 0 < value < 1)
+_POSITIVE: Check = ("above 0", lambda value: 0 < value < math.inf)
+_NOT_NEGATIVE: Check = ("0 or above", lambda value: 0 <= value < math.inf)
+NUMBERS = {
+    "alpha": _SHARE,
+    "outlier_scale": _POSITIVE,
+    "latent_dim": _WHOLE,
+    "hidden_dim": _WHOLE,
+    "embedding_dim": _WHOLE,
+    "epochs": _WHOLE,
+    "batch_size": _WHOLE,
+    "learning_rate": _POSITIVE,
+    "weight_decay": _NOT_NEGATIVE,
+    "threshold": _SHARE,
+}
+
+
+class SettingError(ValueError):
+    """A setting of CellMender that cannot be."""
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse the first setting that cannot be, in one sentence.
+
+    >>> check_settings(PAPER | {"alpha": 1.0, "threshold": 0.5})
+    Traceback (most recent call last):
+    cellmend.settings.SettingError: alpha must be between 0 and 1; it is 1.0.
+    """
+    one_of("weights", settings["weights"], WEIGHTS)
+    one_of("repair_method", settings["repair_method"], REPAIR_METHODS)
+    for name, (what, holds) in NUMBERS.items():
+        value = settings[name]
+        if not (isinstance(value, Real) and holds(value)):
+            raise SettingError(f"{name} must be {what}; it is {value!r}.")
+
+
+def one_of(name: str, value: Any, known: Sequence[str]) -> str:
+    """The value, if it is one of these.
+
+    >>> one_of("kind", "pi", SCORES)
+    'pi'
+    """
+    if value not in known:
+        raise SettingError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
+    return str(value)
