@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from cellmend.benchmark.figures import ResultsError, averages, p_values, read_results, write_report
+from cellmend.benchmark.page import write_report
+from cellmend.benchmark.summaries import ResultsError, averages, p_values, read_results
 
 CHARTS = [
     *("detection", "detection-tables", "detection-kinds", "l2", "repair", "repair-kinds", "repair-tables"),

@@ -151,7 +151,7 @@ def bench_report(
             f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
         )
     try:
-        from cellmend.benchmark.figures import write_report
+        from cellmend.benchmark.page import write_report
     except ImportError:
         talk.print("The report needs matplotlib. Hint: pip install 'cellmend[bench]'.", style="red", markup=False)
         raise typer.Exit(1) from None
