@@ -235,9 +235,17 @@ def _write_pandas(frame: Any, changes: dict[int, Change]) -> Any:
 
 
 def _write_series(old: Any, change: Change) -> Any:
+    """One pandas column with its new cells, in its own type:
+
+    categorical   its own categories, and new ones at their place among the levels
+    object        its own objects, or new ones of their type
+    numbers       rounded and held within the range of the type; for text levels an object column
+    sparse        by way of a dense copy
+    all others    text
+    """
     import pandas as pd
 
-    number = isinstance(old.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and old.dtype.kind in "iufb"
+    number = old.dtype.kind in "iufb"
     categorical, sparse = isinstance(old.dtype, pd.CategoricalDtype), isinstance(old.dtype, pd.SparseDtype)
     written = old.astype(object) if sparse or (number and change.needs_text) else old.copy()
     if categorical:
