@@ -63,6 +63,11 @@ def test_reals_keep_their_decimals_and_whole_numbers_stay_whole() -> None:
     assert whole.decode(value)[0] == round(float(whole.mean + 0.123456 * whole.sd))
 
 
+def test_a_repair_is_never_minus_zero() -> None:
+    column = RealColumn("a", "real", 0.0, 1.0, 1)
+    assert str(column.decode(np.array([-0.01]))[0]) == "0.0"
+
+
 def test_single_precision_does_not_hide_the_resolution() -> None:
     values = chunked(np.array([3.18, 2.5, 61.8], dtype=np.float32))
     assert RealColumn.fit(Column("a", "real"), values).decimals == 2

@@ -312,7 +312,7 @@ def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
     """np.round, also where its multiplication overflows: numbers that large have no decimals."""
     with np.errstate(over="ignore"):
         rounded = np.round(numbers, decimals)
-    return np.where(np.isfinite(rounded), rounded, numbers)
+    return np.where(np.isfinite(rounded), rounded, numbers) + 0.0  # and -0 is 0
 
 
 def _family_of(level: Level) -> str:
