@@ -127,7 +127,10 @@ class LightGBMColumns(RepairBaseline):
 
 
 class LightGBMAndMarginals(CellBaseline):
-    """The sum of both detectors' rank tails: how rare within its column a score as high is. A row is its worst cell."""
+    """The sum of both detectors' rank tails: how rare within its column a score as high is. A row is its worst cell.
+
+    Frequencies say nothing of a level that the trees do not know; the marginals of numbers do.
+    """
 
     def __init__(
         self, *, jobs: int = 1, schema: Schema | Mapping[Any, Any] | None = None, random_state: int = 0
@@ -144,7 +147,9 @@ class LightGBMAndMarginals(CellBaseline):
 
     def judge(self, cells: Cells) -> Floats:
         """Sum of -log of the share of cells of the column that score as high, (N, D)."""
-        return sum((rank_tail(part.judge(cells)) for part in self.parts_), np.zeros(()))
+        trees, marginals = (rank_tail(part.judge(cells)) for part in self.parts_)
+        numbers = [not isinstance(column, LevelColumn) for column in self.columns]
+        return trees + np.where(numbers, marginals, 0.0)
 
     def judge_rows(self, cells: Cells) -> Floats:
         """The worst cell."""
