@@ -154,7 +154,7 @@ run_experiments(["detection"], Results(Path({str(path)!r})), asked, device="cpu"
 
 
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path) -> None:
-    asked = narrow(levels=[0.2], seeds=2, methods=["Marginals"])
+    asked = narrow(levels=[0.2], seeds=2, methods=["Marginals", "Isolation Forest"])
     assert run(tmp_path / "two.jsonl", asked=asked, jobs=2) == run(tmp_path / "one.jsonl", asked=asked)
 
 
@@ -167,6 +167,52 @@ def test_a_failing_method_is_recorded_and_stops_nothing(tmp_path, monkeypatch) -
     found = {row["method"]: row["status"] for row in rows}
     assert found == {"Marginals": "ok", "OC-SVM": "failed", "Isolation Forest": "ok"}
     assert "ZeroDivisionError: of all things" in {row.get("error") for row in rows}
+
+
+def test_failed_runs_are_made_again_when_asked(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "results.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setitem(METHODS, "OC-SVM", Method(None))  # type: ignore[arg-type]
+        run(path)
+    assert "failed" in run(path)
+    Results(path, retry=True)
+    assert "failed" not in run(path)
+
+
+@pytest.mark.parametrize("asked", [{"tables": ["wien"]}, {"levels": [0.3]}, {"methods": ["CondPred"]}])
+def test_nothing_to_run_is_one_sentence(tmp_path, asked) -> None:
+    with pytest.raises(UnknownNameError, match="must be something to run"):
+        run(tmp_path / "results.jsonl", asked=narrow(**asked))
+
+
+def test_a_device_that_is_not_there_writes_nothing(tmp_path) -> None:
+    with pytest.raises(UnknownNameError, match="device must be cpu"):
+        run_experiments(["detection"], Results(tmp_path / "r"), narrow(), device="cudaa", jobs=1, report=print)
+    assert not (tmp_path / "r").exists()
+
+
+def test_every_run_has_its_own_table_seed_and_setting(monkeypatch, tmp_path) -> None:
+    seen = []
+
+    def recorded(schema, random_state, device, **setting):
+        class Detector:
+            def fit(self, table):
+                seen.append((random_state, tuple(setting.items()), table.to_csv()))
+                return self
+
+            def row_scores(self, table):
+                return np.zeros(len(table))
+
+        return Detector()
+
+    monkeypatch.setitem(METHODS, "RVAE", Method(recorded))
+    for name in ("alpha", "noises"):
+        run(tmp_path / "results.jsonl", [name], narrow(methods=["RVAE"]))
+    assert len(seen) == 5 * 2 * 2 + 5 * 2 * 2
+    assert {setting for _, setting, _ in seen} >= {(("alpha", alpha),) for alpha in experiments.ALPHAS}
+    assert {seed for seed, _, _ in seen} == {0, 1}
+    # Of a category of two levels beta 0.5 and 0.8 leave the same other one: four kinds of noise here, not five.
+    assert len({table for _, _, table in seen}) == 2 * 2 + 4 * 2 * 2
 
 
 def test_a_missing_table_is_one_sentence_and_stops_nothing(tmp_path) -> None:
@@ -190,11 +236,11 @@ def test_a_setting_is_chosen_by_labels_that_only_the_choice_sees(monkeypatch) ->
             self.quality = quality
 
         def fit(self, table):
-            assert len(table) == 135
+            assert table.index.tolist() == list(range(15, 150))
             return self
 
         def cell_scores(self, table):
-            assert len(table) == 15
+            assert table.index.tolist() == list(range(15))
             noise = np.random.default_rng(0).random(table.shape)
             return self.quality * (table.to_numpy() != clean.loc[table.index].to_numpy()) + noise
 

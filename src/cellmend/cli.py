@@ -96,6 +96,7 @@ LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares o
 SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
 MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes (cpu), or threads that measure (cuda).")]
 
 
@@ -109,9 +110,10 @@ def bench_run(
     methods: MethodsOption = "",
     device: DeviceOption = "cpu",
     jobs: JobsOption = 1,
+    retry: RetryOption = False,
 ) -> None:
     """Run experiments; stop and start them as you like."""
-    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs)
+    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs, retry)
 
 
 @bench.command("all")
@@ -123,11 +125,12 @@ def bench_all(
     methods: MethodsOption = "",
     device: DeviceOption = "cpu",
     jobs: JobsOption = 1,
+    retry: RetryOption = False,
 ) -> None:
     """Run all experiments; stop and start them as you like."""
     from cellmend.benchmark.experiments import EXPERIMENTS
 
-    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs)
+    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
 
 
 @bench.command("list")
@@ -167,6 +170,7 @@ def _run_experiments(
     methods: str,
     device: str,
     jobs: int,
+    retry: bool,
 ) -> None:
     from rich.progress import (
         BarColumn,
@@ -180,10 +184,10 @@ def _run_experiments(
     from cellmend.benchmark.experiments import Narrow, Results, run_experiments
 
     narrow = Narrow(
-        tables=_listed(tables), levels=[float(level) for level in _listed(levels) or ()] or None,
+        tables=_listed(tables), levels=_numbers(levels),
         seeds=seeds, methods=_listed(methods),
     )  # fmt: skip
-    kept = Results(results)
+    kept = Results(results, retry=retry)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
         task = bar.add_task(", ".join(names), total=None)
@@ -196,6 +200,13 @@ def _run_experiments(
     for error in sorted({row["error"] for row in failed}):
         talk.print(f"Not run: {error}", markup=False, highlight=False)
     talk.print(f"{len(kept.rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+
+
+def _numbers(text: str) -> list[float] | None:
+    try:
+        return [float(part) for part in _listed(text) or ()] or None
+    except ValueError:
+        raise typer.BadParameter(f"Levels must be numbers such as 0.01,0.05; they are {text!r}.") from None
 
 
 def _listed(text: str) -> list[str] | None:

@@ -24,6 +24,7 @@ from cellmend.tables import Table, read_table
 
 Floats = NDArray[np.float64]
 FLAGGED = 0.05  # share of the worst cells that `repair` changes: a baseline has no probabilities
+IMPOSSIBLE = 100.0  # score of a value that its column cannot hold, as CellMender has it
 MOST_COMPONENTS = 40
 PATIENCE = 5  # components more without a lower BIC end the search
 MOST_POINTS = 1000  # of a column that a mixture is fitted to; more are binned
@@ -74,14 +75,18 @@ class CellBaseline(Baseline):
         return self.encoder_.spread(self._scores(table), table)
 
     def judge_rows(self, cells: Cells) -> Floats:
-        return np.where(cells.observed.numpy(), self.judge(cells), 0.0).sum(axis=1)
+        return self.judge_known(cells).sum(axis=1)
+
+    def judge_known(self, cells: Cells) -> Floats:
+        """The scores, 0 for a gap, and for a value that its column cannot hold that of an impossible one."""
+        possible = np.where(cells.values.isfinite().numpy(), self.judge(cells), IMPOSSIBLE)
+        return np.where(cells.observed.numpy(), possible, 0.0)
 
     @abstractmethod
     def judge(self, cells: Cells) -> Floats: ...
 
     def _scores(self, table: Table) -> Floats:
-        cells = self.encoder_.encode(table)
-        return np.where(cells.observed.numpy(), self.judge(cells), 0.0)
+        return self.judge_known(self.encoder_.encode(table))
 
 
 @dataclass(frozen=True)
@@ -217,9 +222,8 @@ class Frequencies:
         return cls(counts / counts.sum())
 
     def log_density(self, values: Floats) -> Floats:
-        """Log share of each value's level; an impossible value is as improbable as CellMender has it."""
-        known = np.isfinite(values)
-        return np.where(known, np.log(self.shares)[np.where(known, values, 0).astype(np.int64)], -100.0)
+        """Log share of each value's level."""
+        return np.log(self.shares)[np.nan_to_num(values).astype(np.int64)]
 
     def expect(self, values: Floats) -> Floats:
         """The most frequent level."""
@@ -274,8 +278,8 @@ class Mixture:
         return logsumexp(self._log_each(np.nan_to_num(values)), axis=1)
 
     def expect(self, values: Floats) -> Floats:
-        """The mean of the component that explains the value best."""
-        return self.means[self._log_each(np.nan_to_num(values)).argmax(axis=1)]
+        """The nearest mean of a component."""
+        return self.means[np.abs(np.nan_to_num(values)[:, None] - self.means).argmin(axis=1)]
 
 
 def _points(values: Floats) -> tuple[Floats, Floats]:

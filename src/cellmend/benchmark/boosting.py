@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.stats import rankdata
 
 from cellmend.benchmark.baselines import CellBaseline, Expected, Floats, Marginals, RepairBaseline
@@ -51,9 +52,9 @@ class LightGBMColumns(RepairBaseline):
         self.fold_ = np.random.default_rng(self.random_state).integers(0, FOLDS, len(cells))
         self.cells_, self.models_ = cells, [self._fit_column(cells, d) for d in range(len(self.columns))]
         self.out_of_fold_ = [self._predict(cells, d, self.fold_) for d in range(len(self.columns))]
-        values = cells.values.double().numpy()
+        values, known = cells.values.double().numpy(), (cells.observed & cells.values.isfinite()).numpy()
         self.scales_ = [
-            _robust_scale(values[cells.observed[:, d], d] - predicted[cells.observed[:, d], 0])
+            _robust_scale((values[:, d] - predicted[:, 0])[known[:, d]])
             for d, predicted in enumerate(self.out_of_fold_)
         ]
 
@@ -77,7 +78,9 @@ class LightGBMColumns(RepairBaseline):
 
     def _answers(self, cells: Cells) -> list[Floats]:
         """Out-of-fold answers for the fitted table; for another one the first fold's model answers."""
-        if cells.values.shape == self.cells_.values.shape and bool((cells.values == self.cells_.values).all()):
+        if torch.equal(cells.values.nan_to_num(), self.cells_.values.nan_to_num()) and torch.equal(
+            cells.observed, self.cells_.observed
+        ):
             return self.out_of_fold_
         return [self._predict(cells, d, np.zeros(len(cells), dtype=int)) for d in range(len(self.columns))]
 
@@ -147,13 +150,13 @@ class LightGBMAndMarginals(CellBaseline):
 
     def judge(self, cells: Cells) -> Floats:
         """Sum of -log of the share of cells of the column that score as high, (N, D)."""
-        trees, marginals = (rank_tail(part.judge(cells)) for part in self.parts_)
+        trees, marginals = (rank_tail(part.judge_known(cells)) for part in self.parts_)
         numbers = [not isinstance(column, LevelColumn) for column in self.columns]
         return trees + np.where(numbers, marginals, 0.0)
 
     def judge_rows(self, cells: Cells) -> Floats:
         """The worst cell."""
-        return np.where(cells.observed.numpy(), self.judge(cells), 0.0).max(axis=1)
+        return self.judge_known(cells).max(axis=1)
 
 
 def rank_tail(scores: Floats) -> Floats:
@@ -167,9 +170,8 @@ def rank_tail(scores: Floats) -> Floats:
 
 def _surprise(column: EncodedColumn, values: Floats, answer: Floats, scale: float) -> Floats:
     if isinstance(column, LevelColumn):
-        known = np.isfinite(values)
-        chance = answer[np.arange(len(values)), np.where(known, values, 0).astype(int)]
-        return np.where(known, -np.log(np.maximum(chance, LEAST_PROBABILITY)), 100.0)
+        chance = answer[np.arange(len(values)), np.nan_to_num(values).astype(int)]
+        return -np.log(np.maximum(chance, LEAST_PROBABILITY))
     return 0.5 * np.square((values - answer[:, 0]) / scale) + np.log(scale)
 
 

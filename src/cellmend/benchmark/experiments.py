@@ -220,7 +220,8 @@ class Results:
     How long runs took stands in a file beside it, so that results are the same whenever they are made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, retry: bool = False) -> None:
+        """With `retry` runs that failed are forgotten, so that they are made again."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self.rows: dict[str, dict[str, Any]] = {}
@@ -231,6 +232,14 @@ class Results:
             for line in whole.decode().splitlines():
                 row = json.loads(line)
                 self.rows[_key_of(row)] = row
+        if retry:
+            self._forget_failures()
+
+    def _forget_failures(self) -> None:
+        self.rows = {key: row for key, row in self.rows.items() if row["status"] == "ok"}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()), encoding="utf-8")
+        temporary.replace(self.path)
 
     def add(self, run: Run, outcome: dict[str, Any], seconds: float) -> None:
         """Append one run, unless it is there."""
@@ -273,7 +282,11 @@ def run_experiments(
     experiments: Sequence[str], results: Results, narrow: Narrow, *, device: str, jobs: int, report: Report
 ) -> None:
     """Make all runs of these experiments that are not there yet; what they share is fitted once."""
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise UnknownNameError(f"device must be cpu, or cuda where there is one; it is {device!r}.")
     runs = [run for experiment in experiments for run in plan(experiment, narrow)]
+    if not runs:
+        raise UnknownNameError("There must be something to run; no table, level and method asked for go together.")
     for run in runs:
         known = results.known(run, outside=experiments)
         if known is not None:
@@ -300,12 +313,17 @@ def _in_processes(left: list[list[Fit]], jobs: int) -> Iterator[tuple[list[Outco
 def make(group: list[Fit], device: str, jobs: int) -> tuple[list[Outcome], float]:
     """The outcome of every run of a group, and how long it took; a failure is an outcome too and stops nothing."""
     start = time.perf_counter()
+    threads = torch.get_num_threads()
+    if device == "cpu":
+        torch.set_num_threads(1)  # sums, and so results, must not depend on how many cores there are
     try:
         outcomes = _make(group, device, jobs)
     except Exception as error:  # one method's trouble must not cost the others their runs
         plain = isinstance(error, MissingDatasetError | MissingExtraError)
         what = str(error) if plain else f"{type(error).__name__}: {error}"
         outcomes = [{"status": "failed", "error": what} for _ in itertools.chain(*group)]
+    finally:
+        torch.set_num_threads(threads)
     return outcomes, time.perf_counter() - start
 
 

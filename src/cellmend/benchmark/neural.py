@@ -54,24 +54,23 @@ class CondPred(RepairBaseline):
     def expect(self, cells: Cells) -> Expected:
         """The most probable value and the probabilities by each column's network."""
         values = self._in_chunks(cells, lambda chunk: _own(self.network_.mode(self._log_likelihood(chunk)[1]), 1)[0])
-        probabilities = {}
-        for d, column in enumerate(self.columns):
-            if isinstance(column, LevelColumn):
-                probabilities[d] = self._in_chunks(cells, lambda chunk, d=d: self._probabilities(chunk, d))  # type: ignore[misc]
-                probabilities[d] = probabilities[d][:, : len(column.levels)]
-        return Expected(values, probabilities)
+        levels = {d: len(column.levels) for d, column in enumerate(self.columns) if isinstance(column, LevelColumn)}
+        own = self._in_chunks(cells, self._probabilities) if levels else np.empty((len(cells), 0, 0))
+        return Expected(values, {d: own[:, place, :count] for place, (d, count) in enumerate(levels.items())})
 
     def _log_likelihood(self, cells: Cells) -> tuple[Tensor, Tensor]:
         """log p of each cell by its own network, (B, D); and all that was decoded, (D, B, widths)."""
         own, decoded = log_likelihood(self.network_, Cells(cells.values[None], cells.observed[None]))
         return own[0], decoded
 
-    def _probabilities(self, cells: Cells, d: int) -> Tensor:
-        decoded = self._log_likelihood(cells)[1][d]
-        for span, probabilities in self.network_.probabilities(decoded):
-            if span.start <= d < span.stop:
-                return probabilities[:, d - span.start]
-        raise KeyError(d)
+    def _probabilities(self, cells: Cells) -> Tensor:
+        """Of every level of the coded columns, each by its own network, padded to the most levels, (B, coded, C)."""
+        most = self.network_.embeddings.most_levels
+        found = []
+        for span, probabilities in self.network_.probabilities(self._log_likelihood(cells)[1]):  # (D, B, D_k, C)
+            own = probabilities[span].diagonal(dim1=0, dim2=2).movedim(-1, 1)  # (B, D_k, C)
+            found.append(nn.functional.pad(own, (0, most - own.shape[-1])))
+        return torch.cat(found, dim=1)
 
     @torch.no_grad()
     def _in_chunks(self, cells: Cells, answer: Callable[[Cells], Tensor]) -> Floats:
