@@ -365,10 +365,10 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     tables. Each network starts as it would alone; the order of rows and the samples of z are drawn together.
     """
     free = {"alpha": None, "random_state": None, "schema": None}
-    started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
-    first, networks = menders[0], [mender.network_ for mender in menders]
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
         raise SettingError("Menders fitted together must have equal settings but for alpha, random_state and schema.")
+    started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
+    first, networks = menders[0], [mender.network_ for mender in menders]
     try:
         cells = Cells(*(torch.stack(each) for each in zip(*((c.values, c.observed) for _, c in started), strict=True)))
         together = stack(networks)

@@ -105,6 +105,11 @@ class Run:
     setting: Setting = field(default_factory=dict)
 
     @property
+    def fitted(self) -> str:
+        """The method whose fit answers this run."""
+        return METHODS[self.method].fitted_as or self.method
+
+    @property
     def key(self) -> str:
         """The run as text, to find it in the results."""
         return json.dumps(asdict(self), sort_keys=True)
@@ -199,9 +204,8 @@ def groups(runs: list[Run], device: str) -> list[list[Fit]]:
     """
     fits: dict[str, dict[str, Fit]] = {}
     for run in runs:
-        fitted = METHODS[run.method].fitted_as or run.method
-        same_kind = fits.setdefault(f"{run.table} {fitted}", {})
-        same_kind.setdefault(replace(run, experiment="", method=fitted).key, []).append(run)
+        same_kind = fits.setdefault(f"{run.table} {run.fitted}", {})
+        same_kind.setdefault(replace(run, experiment="", method=run.fitted).key, []).append(run)
     found = []
     for same_kind in fits.values():
         listed = list(same_kind.values())
@@ -330,7 +334,7 @@ def make(group: list[Fit], device: str, jobs: int) -> tuple[list[Outcome], float
 def _make(group: list[Fit], device: str, jobs: int) -> list[Outcome]:
     first = group[0][0]
     dataset, method = load_dataset(first.table), METHODS[first.method]
-    choice = choose(first.table, METHODS[first.method].fitted_as or first.method, device)
+    choice = choose(first.table, first.fitted, device)
     make_one = partial(method.make, schema=dataset.schema, device=device)
     detectors = [make_one(random_state=fit[0].seed, **choice | fit[0].setting) for fit in group]
     with ThreadPoolExecutor(jobs) as pool:
