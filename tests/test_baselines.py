@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from cellmend.benchmark import neural
 from cellmend.benchmark.baselines import Frequencies, Marginals, Mixture, OneClassSVMRows, SVMAndMarginals, one_hot
 from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
-from cellmend.benchmark.experiments import METHODS
+from cellmend.benchmark.methods import METHODS
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, shorten_rows
 from cellmend.schema import Schema
 from cellmend.tables import read_table
@@ -49,7 +49,8 @@ def test_every_detector_keeps_the_contract(name: str) -> None:
     dirty = mixed()
     dirty.loc[7, "b"] = 60.0
     before = dirty.copy(deep=True)
-    detector = METHODS[name].make(schema=SCHEMA, random_state=0, device="cpu", **setting).fit(dirty)
+    method = METHODS[name]
+    detector = method.asked(method.make(schema=SCHEMA, random_state=0, device="cpu", **setting).fit(dirty))
     rows = detector.row_scores(dirty)
     assert rows.shape == (len(dirty),)
     assert np.isfinite(rows).all()
@@ -145,7 +146,9 @@ def test_deep_rpca_splits_a_row_into_its_parts() -> None:
     table = mixed()
     model = DeepRPCA(schema=SCHEMA, sparsity=0.1).fit(table)
     cells = model.encoder_.encode(read_table(table))
-    sparse = model._sparse(cells)
+    low_rank, sparse = model.split(cells)
+    residual = one_hot(cells, model.columns) - low_rank.numpy()
+    np.testing.assert_allclose(sparse, shorten_rows(torch.tensor(residual), 0.1), atol=1e-5)
     np.testing.assert_allclose(model.judge_rows(cells), sparse.norm(dim=1), rtol=1e-5)
     np.testing.assert_allclose(model.judge(cells).sum(axis=1), sparse.square().sum(dim=1), rtol=1e-5)
 
@@ -187,8 +190,8 @@ def test_rank_tails_are_summed_and_a_row_is_its_worst_cell() -> None:
     table = mixed()
     model = LightGBMAndMarginals(schema=SCHEMA).fit(table)
     cells = model.encoder_.encode(read_table(table))
-    marginals = rank_tail(model.parts_[1].judge_known(cells)) * [1, 1, 0]  # of numbers; the level stands last
-    expected = rank_tail(model.parts_[0].judge_known(cells)) + marginals
+    marginals = rank_tail(model.marginals_.judge_known(cells)) * [1, 1, 0]  # of numbers; the level stands last
+    expected = rank_tail(model.trees_.judge_known(cells)) + marginals
     np.testing.assert_allclose(model.judge(cells), expected)
     observed = cells.observed.numpy()
     np.testing.assert_allclose(model.row_scores(table), np.where(observed, expected, 0).max(axis=1))

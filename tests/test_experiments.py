@@ -13,20 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.benchmark import experiments
-from cellmend.benchmark.experiments import (
-    EXPERIMENTS,
-    METHODS,
-    Method,
-    Narrow,
-    Results,
-    Run,
-    UnknownNameError,
-    choose,
-    groups,
-    plan,
-    run_experiments,
-)
+from cellmend.benchmark import experiments, methods
+from cellmend.benchmark.experiments import EXPERIMENTS, Narrow, UnknownNameError, groups, plan, run_experiments
+from cellmend.benchmark.methods import METHODS, Method, choose, dataset_of
+from cellmend.benchmark.results import Results, Run
+from cellmend.training import TrainingError
 
 WINE = ["fixed_acidity", "volatile_acidity", "citric_acid", "residual_sugar", "chlorides", "free_sulfur_dioxide",
         "total_sulfur_dioxide", "density", "pH", "sulphates", "alcohol", "quality"]  # fmt: skip
@@ -46,6 +37,7 @@ def data(tmp_path, monkeypatch):
         table.to_csv(file, index=False)
     monkeypatch.setenv("CELLMEND_DATA", str(folder))
     choose.cache_clear()
+    dataset_of.cache_clear()
     return folder
 
 
@@ -108,7 +100,7 @@ def test_results_hold_one_line_a_run_with_its_measures(tmp_path) -> None:
 
 
 def test_networks_answer_all_that_is_asked_of_one_fit(tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(experiments.PAPER, "epochs", 2)
+    monkeypatch.setitem(methods.PAPER, "epochs", 2)
     asked = narrow(methods=["RVAE", "RVAE nll", "RVAE one-stage", "RVAE two-stage"], levels=[0.2], seeds=1)
     rows = [json.loads(line) for line in run(tmp_path / "r.jsonl", ["detection", "inference"], asked).splitlines()]
     by_method = {row["method"]: row for row in rows if row["status"] == "ok"}
@@ -138,7 +130,8 @@ def test_a_killed_process_ends_as_an_undisturbed_one_when_started_again(tmp_path
     code = f"""
 import os, signal
 from pathlib import Path
-from cellmend.benchmark.experiments import Narrow, Results, run_experiments
+from cellmend.benchmark.experiments import Narrow, run_experiments
+from cellmend.benchmark.results import Results
 
 def report(done, everything, what):
     if done == 3:
@@ -230,26 +223,46 @@ def test_what_another_experiment_has_measured_is_taken_over(tmp_path, monkeypatc
     assert [row["experiment"] for row in rows].count("repair") == 4
 
 
-def test_a_setting_is_chosen_by_labels_that_only_the_choice_sees(monkeypatch) -> None:
-    class Detector:
-        def __init__(self, quality: float) -> None:
-            self.quality = quality
+class Labelled:
+    """Finds errors as well as its quality says; learns from other rows than those it is asked about."""
 
-        def fit(self, table):
-            assert table.index.tolist() == list(range(15, 150))
-            return self
+    def __init__(self, quality: float) -> None:
+        self.quality = quality
 
-        def cell_scores(self, table):
-            assert table.index.tolist() == list(range(15))
-            noise = np.random.default_rng(0).random(table.shape)
-            return self.quality * (table.to_numpy() != clean.loc[table.index].to_numpy()) + noise
+    def fit(self, table):
+        assert len(table) == 135
+        self.learned_from = set(table.index)
+        return self
 
-    clean = experiments.load_dataset("wine").frame.sample(150, random_state=0).reset_index(drop=True)
-    grid = ({"quality": 0.0}, {"quality": 5.0}, {"quality": 0.1})
-    detector = Method(lambda schema, random_state, device, quality: Detector(quality), grid=grid)
-    monkeypatch.setitem(METHODS, "test", detector)
-    monkeypatch.setattr(experiments, "VALIDATION_LEVEL", 0.9)
+    def cell_scores(self, table):
+        assert len(table) == 15
+        assert self.learned_from.isdisjoint(table.index)
+        if self.quality == 100.0:
+            raise TrainingError("diverged")
+        clean = dataset_of("wine").frame.loc[table.index]
+        return self.quality * (table.to_numpy() != clean.to_numpy()) + np.random.default_rng(0).random(table.shape)
+
+
+@pytest.fixture
+def labelled(monkeypatch):
+    grid = tuple({"quality": quality} for quality in (0.0, np.nan, 5.0, 100.0, 0.1))
+    made = Method(lambda schema, random_state, device, quality: Labelled(quality), grid=grid)
+    monkeypatch.setitem(METHODS, "test", made)
+    monkeypatch.setattr(methods, "VALIDATION_LEVEL", 0.9)
+
+
+def test_a_setting_is_chosen_by_labels_that_only_the_choice_sees(labelled) -> None:
     assert choose("wine", "test", "cpu") == {"quality": 5.0}
+
+
+def test_a_choice_is_taken_from_the_results_if_it_stands_there(tmp_path, monkeypatch) -> None:
+    asked, path = narrow(methods=["VAE-L2"], levels=[0.2], seeds=1), tmp_path / "r.jsonl"
+    monkeypatch.setitem(methods.PAPER, "epochs", 1)
+    first = run(path, asked=asked)
+    choice = json.loads(first)["choice"]
+    monkeypatch.setattr(experiments, "choose", None)
+    rows = [json.loads(line) for line in run(path, asked=narrow(methods=["VAE-L2"], levels=[0.2])).splitlines()]
+    assert [row["choice"] for row in rows] == [choice, choice]
 
 
 def test_a_run_is_found_by_all_that_it_is() -> None:

@@ -136,7 +136,8 @@ def bench_all(
 @bench.command("list")
 def bench_list() -> None:
     """Show the experiments and the methods."""
-    from cellmend.benchmark.experiments import EXPERIMENTS, METHODS
+    from cellmend.benchmark.experiments import EXPERIMENTS
+    from cellmend.benchmark.methods import METHODS
 
     for name, experiment in EXPERIMENTS.items():
         typer.echo(f"{name:10} {experiment.about}")
@@ -181,7 +182,8 @@ def _run_experiments(
         TimeRemainingColumn,
     )
 
-    from cellmend.benchmark.experiments import Narrow, Results, run_experiments
+    from cellmend.benchmark.experiments import Narrow, run_experiments
+    from cellmend.benchmark.results import Results
 
     narrow = Narrow(
         tables=_listed(tables), levels=_numbers(levels),
@@ -195,11 +197,13 @@ def _run_experiments(
         def report(done: int, everything: int, what: str) -> None:
             bar.update(task, completed=done, total=everything, description=what or ", ".join(names))
 
-        run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
-    failed = [row for row in kept.rows.values() if row["status"] == "failed"]
+        rows = run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
+    failed = [row for row in rows if row["status"] == "failed"]
     for error in sorted({row["error"] for row in failed}):
         talk.print(f"Not run: {error}", markup=False, highlight=False)
-    talk.print(f"{len(kept.rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+    talk.print(f"{len(rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+    if len(failed) == len(rows):
+        raise typer.Exit(1)
 
 
 def _numbers(text: str) -> list[float] | None:

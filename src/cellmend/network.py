@@ -24,7 +24,7 @@ LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps s
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 
 
-Network = TypeVar("Network", bound="RVAE")
+Network = TypeVar("Network", bound=nn.Module)
 Alpha = float | Tensor  # of stacked networks (M, 1, 1)
 
 
@@ -43,57 +43,27 @@ class Part(NamedTuple):
     outputs: slice
 
 
-class RVAE(nn.Module):
-    """Robust variational autoencoder over mixed columns, one hidden layer each way.
+class ColumnNetwork(nn.Module):
+    """What networks over the cells of mixed columns share: inputs, and what decoded parameters say of each column.
 
-    `columns` stand grouped by kind, as TableEncoder gives them. With `amortized` a second network
-    gives the logits of the weights pi (RVAE-AVI). Call `initialize` before training.
+    `columns` stand grouped by kind, as TableEncoder gives them. Call `initialize` before training.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[EncodedColumn],
-        *,
-        latent_dim: int,
-        hidden_dim: int,
-        embedding_dim: int,
-        outlier_scale: float,
-        amortized: bool,
-    ) -> None:
+    def __init__(self, columns: Sequence[EncodedColumn], *, embedding_dim: int, outlier_scale: float) -> None:
         super().__init__()
         groups = [list(group) for _, group in groupby(columns, key=lambda column: column.kind)]
         likelihoods = [make_likelihood(group, outlier_scale=outlier_scale) for group in groups]
         self.likelihoods = nn.ModuleList(likelihoods)
         self.parts = _lay_out(likelihoods, [len(group) for group in groups])
         self.embeddings = Embeddings(_levels(self.parts, columns), embedding_dim)
-        numbers = sum(part.likelihood.width for part in self.parts if not part.likelihood.coded)
-        self.encoder_input = InputLayer(numbers, self.embeddings, hidden_dim)
-        self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
-        self.decoder_hidden = Linear(latent_dim, hidden_dim)
-        self.decoder_output = Linear(hidden_dim, sum(likelihood.width for likelihood in likelihoods))
-        if amortized:
-            self.weight_input = InputLayer(numbers, self.embeddings, hidden_dim)
-            self.weight_output = Linear(hidden_dim, len(columns))
+        self.numbers = sum(part.likelihood.width for part in self.parts if not part.likelihood.coded)
+        self.outputs = sum(likelihood.width for likelihood in likelihoods)
 
     def initialize(self, generator: Generator) -> None:
         """Draw all weights."""
         for module in self.modules():
             if isinstance(module, Linear | InputLayer | Embeddings):
                 module.initialize(generator)
-
-    def encode(self, cells: Cells) -> Latent:
-        """q(z|x) of each row."""
-        hidden = self.encoder_input(*self._inputs(cells), self.embeddings).relu()
-        mu, log_variance = self.encoder_output(hidden).chunk(2, dim=-1)
-        return Latent(mu, log_variance.clamp(*LATENT_LOG_VARIANCE))
-
-    def decode(self, z: Tensor) -> Tensor:
-        """(B, K) to the parameters of every column's clean component, (B, all widths)."""
-        return self.decoder_output(self.decoder_hidden(z).relu())
-
-    def weight_logits(self, cells: Cells) -> Tensor:
-        """RVAE-AVI: logits of pi from the second network, (B, D)."""
-        return self.weight_output(self.weight_input(*self._inputs(cells), self.embeddings).relu())
 
     def log_clean(self, cells: Cells, decoded: Tensor) -> Tensor:
         """log p(x|z) of each cell, (B, D)."""
@@ -129,7 +99,7 @@ class RVAE(nn.Module):
             if part.likelihood.coded:
                 yield part.columns, part.likelihood.probabilities(decoded[..., part.outputs])
 
-    def _inputs(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
+    def inputs(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
         """Numbers (B, numbers), 0 where unknown; level numbers (B, coded), and which are known."""
         known = cells.observed & cells.values.isfinite()
         values = torch.where(known, cells.values, 0.0)
@@ -144,6 +114,46 @@ class RVAE(nn.Module):
             _join([values[..., c] for c in coded], values).long(),
             _join([known[..., c].float() for c in coded], values),
         )
+
+
+class RVAE(ColumnNetwork):
+    """Robust variational autoencoder over mixed columns, one hidden layer each way.
+
+    With `amortized` a second network gives the logits of the weights pi (RVAE-AVI).
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[EncodedColumn],
+        *,
+        latent_dim: int,
+        hidden_dim: int,
+        embedding_dim: int,
+        outlier_scale: float,
+        amortized: bool,
+    ) -> None:
+        super().__init__(columns, embedding_dim=embedding_dim, outlier_scale=outlier_scale)
+        self.encoder_input = InputLayer(self.numbers, self.embeddings, hidden_dim)
+        self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
+        self.decoder_hidden = Linear(latent_dim, hidden_dim)
+        self.decoder_output = Linear(hidden_dim, self.outputs)
+        if amortized:
+            self.weight_input = InputLayer(self.numbers, self.embeddings, hidden_dim)
+            self.weight_output = Linear(hidden_dim, len(columns))
+
+    def encode(self, cells: Cells) -> Latent:
+        """q(z|x) of each row."""
+        hidden = self.encoder_input(*self.inputs(cells), self.embeddings).relu()
+        mu, log_variance = self.encoder_output(hidden).chunk(2, dim=-1)
+        return Latent(mu, log_variance.clamp(*LATENT_LOG_VARIANCE))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """(B, K) to the parameters of every column's clean component, (B, all widths)."""
+        return self.decoder_output(self.decoder_hidden(z).relu())
+
+    def weight_logits(self, cells: Cells) -> Tensor:
+        """RVAE-AVI: logits of pi from the second network, (B, D)."""
+        return self.weight_output(self.weight_input(*self.inputs(cells), self.embeddings).relu())
 
 
 class Linear(nn.Module):
@@ -321,13 +331,13 @@ def stack(networks: Sequence[Network]) -> Network:
     return together
 
 
-def unstack(together: RVAE, networks: Sequence[RVAE]) -> None:
+def unstack(together: nn.Module, networks: Sequence[nn.Module]) -> None:
     """Write the weights of a stacked network back into the networks that it was made of."""
     for place, network in enumerate(networks):
         network.load_state_dict({name: each[place] for name, each in together.state_dict().items()})
 
 
-def _put(network: RVAE, name: str, tensor: Tensor) -> None:
+def _put(network: nn.Module, name: str, tensor: Tensor) -> None:
     home, _, own = name.rpartition(".")
     setattr(network.get_submodule(home), own, tensor)
 

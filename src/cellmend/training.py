@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells
 from cellmend.network import RVAE, Alpha, elbo, sample_latent
@@ -34,38 +34,74 @@ def train(
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
-    device, every_row = cells.values.device, cells.values.shape[:-1]  # (N,) or (M, N)
-    adam = torch.optim.Adam(
-        network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True, capturable=device.type == "cuda"
-    )
-    total = torch.zeros(every_row[:-1], device=device)
 
-    def step(rows: Tensor) -> None:
+    def loss(rows: Tensor) -> Tensor:
         batch = cells.take(rows)
         latent = network.encode(batch)
         z = sample_latent(latent, generator)
-        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha)
-        adam.zero_grad()
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
-        (-bound.sum()).backward()  # type: ignore[no-untyped-call]
-        adam.step()
-        network.embeddings.limit()
-        total.add_(bound.detach().sum(-1))
+        return -elbo(network, batch, z, latent, weights=weights, alpha=alpha).sum(-1)
 
-    run = Captured(step, generator) if device.type == "cuda" else step
-    history = []
-    for epoch in range(epochs):
-        total.zero_()
-        order = torch.rand(every_row, generator=generator, device=device).argsort(-1)
-        for rows in torch.split(order, batch_size, dim=-1):
-            run(rows)
-        history.append(total / every_row[-1])
-        on_epoch(epoch)
+    history = -minimise(
+        network,
+        loss,
+        cells.values.shape[:-1],
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        generator=generator,
+        after_step=network.embeddings.limit,
+        on_epoch=on_epoch,
+    )
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
         raise TrainingError(
             f"Training must end in finite weights; it diverged at learning_rate={learning_rate}. "
             "Hint: lower learning_rate or weight_decay."
         )
+    return history
+
+
+def minimise(
+    network: nn.Module,
+    loss: Callable[[Tensor], Tensor],
+    every_row: Sequence[int],
+    *,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    weight_decay: float,
+    generator: Generator,
+    after_step: Callable[[], None],
+    on_epoch: Callable[[int], None],
+) -> Tensor:
+    """Lower a loss over batches of rows with Adam; returns its mean per row over each epoch, (epochs,).
+
+    `every_row` is (N,), or (M, N) for M stacked networks: `loss` then gets rows (M, B) and gives (M,).
+    """
+    device = generator.device
+    adam = torch.optim.Adam(
+        network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True, capturable=device.type == "cuda"
+    )
+    total = torch.zeros(tuple(every_row[:-1]), device=device)
+
+    def step(rows: Tensor) -> None:
+        each = loss(rows)
+        adam.zero_grad()
+        each.sum().backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        after_step()
+        total.add_(each.detach())
+
+    run = Captured(step, generator) if device.type == "cuda" else step
+    history = []
+    for epoch in range(epochs):
+        total.zero_()
+        order = torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1)
+        for rows in torch.split(order, batch_size, dim=-1):
+            run(rows)
+        history.append(total / every_row[-1])
+        on_epoch(epoch)
     return torch.stack(history)
 
 

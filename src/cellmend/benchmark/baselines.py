@@ -242,7 +242,7 @@ class Mixture:
     def fit(cls, values: Floats) -> Mixture:
         """The mixture of 1 to 40 components with the lowest BIC; the search ends when more do not help."""
         points, counts = _points(values)
-        best, lowest, since = cls._fit(points, counts, 1), np.inf, 0
+        best, lowest, since = cls(np.ones(1), np.zeros(1), np.ones(1)), np.inf, 0  # of an empty column
         for components in range(1, min(MOST_COMPONENTS, len(points)) + 1):
             mixture = cls._fit(points, counts, components)
             bic = -2 * counts @ mixture.log_density(points) + (3 * components - 1) * np.log(counts.sum())

@@ -143,14 +143,14 @@ class LightGBMAndMarginals(CellBaseline):
 
     def learn(self, cells: Cells) -> None:
         """Learn both."""
-        self.parts_ = (LightGBMColumns(jobs=self.jobs, random_state=self.random_state), Marginals())
-        for part in self.parts_:
+        self.trees_, self.marginals_ = LightGBMColumns(jobs=self.jobs, random_state=self.random_state), Marginals()
+        for part in (self.trees_, self.marginals_):
             part.encoder_ = self.encoder_
             part.learn(cells)
 
     def judge(self, cells: Cells) -> Floats:
         """Sum of -log of the share of cells of the column that score as high, (N, D)."""
-        trees, marginals = (rank_tail(part.judge_known(cells)) for part in self.parts_)
+        trees, marginals = (rank_tail(part.judge_known(cells)) for part in (self.trees_, self.marginals_))
         numbers = [not isinstance(column, LevelColumn) for column in self.columns]
         return trees + np.where(numbers, marginals, 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,15 +12,17 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
-from cellmend.encoding import Cells, LevelColumn
-from cellmend.network import RVAE, InputLayer, Linear, stack, unstack
+from cellmend.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.likelihoods import constant
+from cellmend.network import ColumnNetwork, InputLayer, Linear, stack, unstack
 from cellmend.schema import Schema
-from cellmend.training import Captured
+from cellmend.training import minimise
 
 EPOCHS = 100
 BATCH = 150
 LEARNING_RATE = 1e-3
 CHUNK = 4096  # rows judged at once
+_train = partial(minimise, batch_size=BATCH, learning_rate=LEARNING_RATE, on_epoch=lambda epoch: None)
 
 
 class CondPred(RepairBaseline):
@@ -81,23 +84,20 @@ class CondPred(RepairBaseline):
         return torch.cat(chunks).numpy()
 
 
-class Predictor(RVAE):
-    """A network from a row to the clean components of its columns, without a latent variable."""
+class Predictor(ColumnNetwork):
+    """A network from a row to the clean components of its columns, with layers of 200 and 50."""
 
     def __init__(self, columns: list[Any], generator: Generator) -> None:
-        super().__init__(columns, latent_dim=1, hidden_dim=1, embedding_dim=50, outlier_scale=2.0, amortized=False)
-        widths = self.decoder_output.bias.shape[0]
-        numbers = self.encoder_input.number_weight.shape[0]
-        del self.encoder_input, self.encoder_output, self.decoder_hidden
-        self.first = InputLayer(numbers, self.embeddings, 200)
+        super().__init__(columns, embedding_dim=50, outlier_scale=2.0)
+        self.first = InputLayer(self.numbers, self.embeddings, 200)
         self.second = Linear(200, 50)
-        self.decoder_output = Linear(50, widths)
+        self.last = Linear(50, self.outputs)
         self.initialize(generator)
 
     def predict(self, cells: Cells) -> Tensor:
         """Parameters of every column's distribution, (B, all widths)."""
-        hidden = self.first(*self._inputs(cells), self.embeddings).relu()
-        return self.decoder_output(self.second(hidden).relu())
+        hidden = self.first(*self.inputs(cells), self.embeddings).relu()
+        return self.last(self.second(hidden).relu())
 
 
 def fit_cond_preds(predictors: Sequence[CondPred], tables: Sequence[Any]) -> None:
@@ -117,16 +117,14 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
     data = Cells(torch.stack([c.values for c in cells]), torch.stack([c.observed for c in cells]))
     data = data.to(torch.device(first.device))
 
-    def loss(rows: Tensor) -> Tensor:
-        return -log_likelihood(together, data.take(rows))[0].sum()
-
     _train(
         together,
-        loss,
+        lambda rows: -log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
         data.values.shape[:2],
         epochs=EPOCHS,
         weight_decay=first.weight_decay,
-        seed=first.random_state,
+        generator=torch.Generator(first.device).manual_seed(first.random_state),
+        after_step=together.embeddings.limit,
     )
     unstack(together, networks)
     for place, predictor in enumerate(predictors):
@@ -157,11 +155,13 @@ class DeepRPCA(RepairBaseline):
 
     Twenty rounds, alternating: ten epochs of the autoencoder on X - S, then S by the proximal step of the l2,1 norm
     over rows. A row's S is its residual shortened as a whole, so that X - S mixes the row with its reconstruction and
-    one-hot blocks stay probabilities, which cross-entropy needs.
+    one-hot blocks stay probabilities, which cross-entropy needs. A table is judged by the same alternation, with the
+    trained autoencoder.
     """
 
     ROUNDS = 20
     ROUND_EPOCHS = 10
+    network_: Autoencoder
 
     def __init__(
         self,
@@ -177,41 +177,21 @@ class DeepRPCA(RepairBaseline):
 
     def learn(self, cells: Cells) -> None:
         """Alternate between the autoencoder and the sparse part."""
-        X = torch.tensor(one_hot(cells, self.columns), dtype=torch.float32, device=self.device)
-        self.owner_ = torch.tensor(
-            [d for d, c in enumerate(self.columns) for _ in range(len(c.levels) if isinstance(c, LevelColumn) else 1)],
-            device=self.device,
-        )
-        self.coded_ = torch.tensor([isinstance(c, LevelColumn) for c in self.columns], device=self.device)
-        self.network_ = Autoencoder(X.shape[1], torch.Generator().manual_seed(self.random_state)).to(self.device)
-        S = torch.zeros_like(X)
-        for number in range(self.ROUNDS):
-            target = X - S
-            _train(
-                self.network_,
-                lambda rows, target=target: self._loss(target[rows]),  # type: ignore[misc]
-                (len(X),),
-                epochs=self.ROUND_EPOCHS,
-                weight_decay=0.0,
-                seed=self.random_state + number,
-            )
-            S = shorten_rows(X - self._low_rank(target), self.sparsity)
+        _split_together([self], [cells])
 
     def judge(self, cells: Cells) -> Floats:
         """s² of each cell, summed over the one-hot block of a level, (N, D)."""
-        squares = self._sparse(cells).square()
+        squares = self.split(cells)[1].square()
         total = torch.zeros(len(squares), len(self.columns), device=squares.device)
-        return total.index_add(1, self.owner_, squares).double().cpu().numpy()
+        return total.index_add(1, self.network_.owner, squares).double().cpu().numpy()
 
     def judge_rows(self, cells: Cells) -> Floats:
         """The Euclidean norm of the row's S, (N,)."""
-        return self._sparse(cells).norm(dim=1).double().cpu().numpy()
+        return self.split(cells)[1].norm(dim=1).double().cpu().numpy()
 
     def expect(self, cells: Cells) -> Expected:
         """R: the autoencoder's answer to the row."""
-        X = torch.tensor(one_hot(cells, self.columns), dtype=torch.float32, device=self.device)
-        R = self._low_rank(X).double().cpu().numpy()
-        owner = self.owner_.cpu().numpy()
+        R, owner = self.split(cells)[0].double().cpu().numpy(), self.network_.owner.cpu().numpy()
         values = np.empty((len(R), len(self.columns)))
         probabilities = {}
         for d, column in enumerate(self.columns):
@@ -222,46 +202,95 @@ class DeepRPCA(RepairBaseline):
                 probabilities[d] = block
         return Expected(values, probabilities)
 
-    def _sparse(self, cells: Cells) -> Tensor:
-        X = torch.tensor(one_hot(cells, self.columns), dtype=torch.float32, device=self.device)
-        return shorten_rows(X - self._low_rank(X), self.sparsity)
+    def split(self, cells: Cells) -> tuple[Tensor, Tensor]:
+        """R and S of each row, both (N, P)."""
+        X = self.rows(cells)
+        S = torch.zeros_like(X)
+        for _ in range(self.ROUNDS):
+            R = self.network_.low_rank(X - S)
+            S = shorten_rows(X - R, self.sparsity)
+        return R, S
 
-    @torch.no_grad()
-    def _low_rank(self, X: Tensor) -> Tensor:
-        """The autoencoder's numbers, and its probabilities in the blocks of levels, (N, P)."""
-        raw = self.network_(X)
-        return torch.where(self.coded_[self.owner_], self._log_probabilities(raw).exp(), raw)
+    def rows(self, cells: Cells) -> Tensor:
+        """One-hot rows on the device, (N, P)."""
+        return torch.tensor(one_hot(cells, self.columns), dtype=torch.float32, device=self.device)
 
-    def _loss(self, target: Tensor) -> Tensor:
-        """Squared error of numbers, cross-entropy of blocks, summed over the batch."""
-        raw = self.network_(target)
-        coded = self.coded_[self.owner_]
-        return torch.where(coded, -target * self._log_probabilities(raw), (raw - target).square()).sum()
 
-    def _log_probabilities(self, raw: Tensor) -> Tensor:
-        """Log softmax within each column's block, (B, P)."""
-        columns = len(self.columns)
-        largest = raw.detach().new_full((len(raw), columns), -torch.inf)
-        largest = largest.scatter_reduce(1, self.owner_.expand(raw.shape), raw.detach(), "amax")
-        shifted = raw - largest[:, self.owner_]
-        total = shifted.new_zeros(len(raw), columns).index_add(1, self.owner_, shifted.exp())
-        return shifted - total.log()[:, self.owner_]
+def fit_deep_rpcas(models: Sequence[DeepRPCA], tables: Sequence[Any]) -> None:
+    """Fit several DeepRPCAs of equal settings, each to its own table, all autoencoders trained as one."""
+    _split_together(models, [model.start(X) for model, X in zip(models, tables, strict=True)])
+
+
+def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
+    """The alternation for M tables, their one-hot rows (M, N, P)."""
+    first = models[0]
+    X = torch.stack([model.rows(each) for model, each in zip(models, cells, strict=True)])
+    for model in models:
+        model.network_ = Autoencoder(model.columns, torch.Generator().manual_seed(model.random_state))
+    networks = [model.network_.to(first.device) for model in models]
+    together = stack(networks)
+    generator = torch.Generator(first.device).manual_seed(first.random_state)
+    every_table = torch.arange(len(models), device=X.device)[:, None]
+    S = torch.zeros_like(X)
+    for _ in range(first.ROUNDS):
+        target = X - S
+        _train(
+            together,
+            lambda rows, target=target: together.loss(target[every_table, rows]),  # type: ignore[misc]
+            X.shape[:2],
+            epochs=first.ROUND_EPOCHS,
+            weight_decay=0.0,
+            generator=generator,
+            after_step=lambda: None,
+        )
+        S = shorten_rows(X - together.low_rank(target), first.sparsity)
+    unstack(together, networks)
 
 
 class Autoencoder(nn.Module):
-    """P to 400 to 20 to 400 to P, ReLU between."""
+    """P to 400 to 20 to 400 to P, ReLU between; P is one for a number and one for each level."""
 
-    def __init__(self, width: int, generator: Generator) -> None:
+    owner: Tensor
+    coded: Tensor
+
+    def __init__(self, columns: Sequence[EncodedColumn], generator: Generator) -> None:
         super().__init__()
-        sizes = [width, 400, 20, 400, width]
-        self.layers = nn.ModuleList(Linear(a, b) for a, b in pairwise(sizes))
+        widths = [len(column.levels) if isinstance(column, LevelColumn) else 1 for column in columns]
+        owner = torch.repeat_interleave(torch.arange(len(columns)), torch.tensor(widths))
+        constant(self, "owner", owner)  # (P,) the column that each output belongs to
+        constant(self, "coded", torch.tensor([isinstance(column, LevelColumn) for column in columns])[owner])
+        self.columns = len(columns)
+        self.layers = nn.ModuleList(Linear(a, b) for a, b in pairwise([len(owner), 400, 20, 400, len(owner)]))
         for layer in self.layers:
             layer.initialize(generator)  # type: ignore[operator]
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, P) to (B, P)."""
+        """(B, P) to raw (B, P)."""
         first, code, second, last = self.layers
         return last(second(code(first(x).relu()).relu()).relu())
+
+    def loss(self, target: Tensor) -> Tensor:
+        """Squared error of numbers, cross-entropy of blocks, summed over the batch."""
+        raw = self(target)
+        each = torch.where(self.coded, -target * self._log_probabilities(raw), (raw - target).square())
+        return each.sum((-2, -1))
+
+    @torch.no_grad()
+    def low_rank(self, X: Tensor) -> Tensor:
+        """Numbers, and probabilities in the blocks of levels, (N, P)."""
+        answers = []
+        for chunk in torch.split(X, CHUNK, dim=-2):
+            raw = self(chunk)
+            answers.append(torch.where(self.coded, self._log_probabilities(raw).exp(), raw))
+        return torch.cat(answers, dim=-2)
+
+    def _log_probabilities(self, raw: Tensor) -> Tensor:
+        """Log softmax within each column's block, (B, P)."""
+        least = raw.detach().new_full((*raw.shape[:-1], self.columns), -torch.inf)
+        largest = least.scatter_reduce(-1, self.owner.expand(raw.shape), raw.detach(), "amax")
+        shifted = raw - largest[..., self.owner]
+        total = torch.zeros_like(largest).index_add(-1, self.owner, shifted.exp())
+        return shifted - total.log()[..., self.owner]
 
 
 def shorten_rows(residual: Tensor, sparsity: float) -> Tensor:
@@ -271,36 +300,5 @@ def shorten_rows(residual: Tensor, sparsity: float) -> Tensor:
     tensor([[2.4000, 3.2000],
             [0.0000, 0.0000]])
     """
-    norm = residual.norm(dim=1, keepdim=True)
+    norm = residual.norm(dim=-1, keepdim=True)
     return residual * (1 - sparsity / norm.clamp_min(1e-12)).clamp_min(0)
-
-
-def _train(
-    network: nn.Module,
-    loss: Callable[[Tensor], Tensor],
-    every_row: Sequence[int],
-    *,
-    epochs: int,
-    weight_decay: float,
-    seed: int,
-) -> None:
-    """Lower a loss over batches of rows with Adam; `every_row` is (N,), or (M, N) for M tables side by side."""
-    device = next(network.parameters()).device
-    generator = torch.Generator(device).manual_seed(seed)
-    on_gpu = device.type == "cuda"
-    adam = torch.optim.Adam(
-        network.parameters(), lr=LEARNING_RATE, weight_decay=weight_decay, fused=True, capturable=on_gpu
-    )
-
-    def step(rows: Tensor) -> None:
-        adam.zero_grad()
-        loss(rows).backward()  # type: ignore[no-untyped-call]
-        adam.step()
-        if isinstance(network, RVAE):
-            network.embeddings.limit()
-
-    run = Captured(step, generator) if on_gpu else step
-    for _ in range(epochs):
-        order = torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1)
-        for rows in torch.split(order, BATCH, dim=-1):
-            run(rows)

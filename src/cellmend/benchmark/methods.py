@@ -1,0 +1,106 @@
+"""The methods that are compared: how each is made, what is asked of it, and how labels choose its setting."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from cellmend.benchmark.baselines import IsolationForestRows, Marginals, OneClassSVMRows, SVMAndMarginals
+from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns
+from cellmend.benchmark.corruption import corrupt
+from cellmend.benchmark.datasets import Dataset, load_dataset
+from cellmend.benchmark.metrics import cell_avprs
+from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas
+from cellmend.estimator import CellMender, fit_together
+from cellmend.schema import Schema
+from cellmend.settings import PAPER
+from cellmend.training import TrainingError
+
+DECAYS = (0.0, 0.1, 1.0, 5.0, 10.0, 100.0)
+SPARSITIES = (0.001, 0.01, 0.1, 1.0)
+VALIDATION_SHARE = 0.1  # of the rows, labelled, to choose a baseline's setting; RVAE never sees labels
+VALIDATION_ROWS = 6000  # of the others, at most so many, that a candidate learns from
+VALIDATION_LEVEL = 0.05
+VALIDATION_SEED = 2020  # a corruption that no experiment uses
+
+Setting = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a detector is made, which settings a labelled part chooses from, and what is asked of it."""
+
+    make: Callable[..., Any]  # (schema=, random_state=, device=, **setting)
+    grid: tuple[Setting, ...] = ({},)
+    together: Callable[[Sequence[Any], Sequence[Any]], None] | None = None  # fits many as one on a GPU
+    fitted_as: str | None = None  # the method whose fit it shares: it only asks something else of it
+    score: str | None = None
+    asked: Callable[[Any], Any] = lambda detector: detector  # what of the fitted detector answers
+
+
+def _mender(*, schema: Schema, random_state: int, device: str, **setting: Any) -> CellMender:
+    return CellMender(**PAPER | setting, schema=schema, random_state=random_state, device=device)
+
+
+def _on_cpu(kind: Callable[..., Any], *, schema: Schema, random_state: int, device: str, **setting: Any) -> Any:
+    return kind(schema=schema, random_state=random_state, **setting)
+
+
+def _repairing(method: str) -> Callable[[CellMender], CellMender]:
+    return lambda mender: copy.copy(mender).set_params(repair_method=method)
+
+
+_DECAYS = tuple({"weight_decay": decay} for decay in DECAYS)
+_TREES = partial(_on_cpu, LightGBMAndMarginals)
+METHODS: dict[str, Method] = {
+    "RVAE": Method(_mender, together=fit_together),
+    "RVAE nll": Method(_mender, together=fit_together, fitted_as="RVAE", score="nll"),
+    "RVAE one-stage": Method(_mender, together=fit_together, fitted_as="RVAE", asked=_repairing("one-stage")),
+    "RVAE two-stage": Method(_mender, together=fit_together, fitted_as="RVAE", asked=_repairing("two-stage")),
+    "RVAE-AVI": Method(partial(_mender, weights="amortized"), together=fit_together),
+    "VAE": Method(partial(_mender, weights="none"), together=fit_together),
+    "VAE-L2": Method(partial(_mender, weights="none"), grid=_DECAYS, together=fit_together),
+    "CondPred": Method(CondPred, together=fit_cond_preds),
+    "CondPred-L2": Method(CondPred, grid=_DECAYS, together=fit_cond_preds),
+    "DeepRPCA": Method(DeepRPCA, grid=tuple({"sparsity": s} for s in SPARSITIES), together=fit_deep_rpcas),
+    "Marginals": Method(partial(_on_cpu, Marginals)),
+    "OC-SVM": Method(partial(_on_cpu, OneClassSVMRows)),
+    "OC-SVM + Marginals": Method(partial(_on_cpu, SVMAndMarginals)),
+    "Isolation Forest": Method(partial(_on_cpu, IsolationForestRows)),
+    "LightGBM + Marginals": Method(_TREES),
+    "LightGBM": Method(_TREES, fitted_as="LightGBM + Marginals", asked=lambda detector: detector.trees_),
+    "LightGBM l1": Method(partial(_on_cpu, LightGBMColumns, loss="l1")),
+}
+
+
+@cache
+def dataset_of(table: str) -> Dataset:
+    """The table, read once."""
+    return load_dataset(table)
+
+
+@cache
+def choose(table: str, name: str, device: str) -> Setting:
+    """The setting of the grid with the best cell AVPR on a labelled tenth of the rows, the rest being learned from."""
+    method = METHODS[name]
+    if len(method.grid) == 1:
+        return method.grid[0]
+    dataset = dataset_of(table)
+    dirty, mask = corrupt(dataset.frame, dataset.schema, noise="gaussian", rows=VALIDATION_LEVEL, seed=VALIDATION_SEED)
+    order = np.random.default_rng(VALIDATION_SEED).permutation(len(dirty))
+    labelled, others = np.split(order, [round(VALIDATION_SHARE * len(dirty))])
+
+    def quality(setting: Setting) -> float:
+        detector = method.make(schema=dataset.schema, random_state=0, device=device, **setting)
+        try:
+            scores = detector.fit(dirty.iloc[others[:VALIDATION_ROWS]]).cell_scores(dirty.iloc[labelled])
+        except TrainingError:
+            return -np.inf
+        return float(np.nanmean(cell_avprs(scores, mask[labelled]))) if np.isfinite(scores).all() else -np.inf
+
+    return max(method.grid, key=quality)

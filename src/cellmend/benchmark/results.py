@@ -1,0 +1,100 @@
+"""A run, and the file in which runs are kept: stop it as you like, it ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+Outcome = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of the results: what was corrupted how, and who looked at it."""
+
+    experiment: str
+    table: str
+    noise: str
+    level: float | None
+    seed: int
+    method: str
+    setting: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The run as text, to find it in the results."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, row: Outcome) -> Run:
+        """The run of a line."""
+        return cls(**{each.name: row[each.name] for each in fields(cls)})
+
+
+class Results:
+    """A JSONL file, one line a run, written at once; a half last line of a killed run is dropped.
+
+    How long runs took stands in a file beside it, so that results are the same whenever they are made.
+    """
+
+    def __init__(self, path: Path, *, retry: bool = False) -> None:
+        """With `retry` runs that failed are forgotten, so that they are made again."""
+        self.path, self.timings = path, path.with_suffix(".timings.jsonl")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _drop_half_line(self.timings)
+        self.rows: dict[str, Outcome] = {Run.of(row).key: row for row in _drop_half_line(path)}
+        if retry:
+            self._rewrite(row for row in self.rows.values() if row["status"] == "ok")
+
+    def add(self, run: Run, outcome: Outcome, seconds: float) -> None:
+        """Append one run, unless it is there."""
+        if run.key in self.rows:
+            return
+        row = asdict(run) | outcome
+        self.rows[run.key] = row
+        _append(self.path, row)
+        _append(self.timings, asdict(run) | {"seconds": round(seconds, 3)})
+
+    def known(self, run: Run, *, within: Iterable[str]) -> Outcome | None:
+        """The outcome of the same run under one of these experiments."""
+        for name in within:
+            row = self.rows.get(replace(run, experiment=name).key)
+            if row is not None and row["status"] == "ok":
+                return {key: value for key, value in row.items() if key not in asdict(run)}
+        return None
+
+    def choice(self, table: str, method: str) -> dict[str, float] | None:
+        """The setting that labels chose for this method on this table, if it has been run."""
+        made = (row for row in self.rows.values() if (row["table"], row["method"]) == (table, method))
+        return next((row["choice"] for row in made if row["status"] == "ok"), None)
+
+    def arrange(self) -> None:
+        """Bring the lines into one order: they then do not depend on who was faster, nor on interruptions."""
+        self._rewrite(sorted(self.rows.values(), key=lambda row: Run.of(row).key))
+
+    def _rewrite(self, rows: Iterable[Outcome]) -> None:
+        self.rows = {Run.of(row).key: row for row in rows}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()), encoding="utf-8")
+        temporary.replace(self.path)
+
+
+def _drop_half_line(path: Path) -> list[Outcome]:
+    """Cut off what a killed run left behind the last whole line; returns the lines."""
+    if not path.exists():
+        return []
+    whole = path.read_bytes().rpartition(b"\n")[0]
+    with path.open("rb+") as file:
+        file.truncate(len(whole) + 1 if whole else 0)
+    return [json.loads(line) for line in whole.decode().splitlines()]
+
+
+def _append(path: Path, row: Outcome) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
