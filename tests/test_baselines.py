@@ -14,7 +14,7 @@ from cellmend.benchmark import neural
 from cellmend.benchmark.baselines import Frequencies, Marginals, Mixture, OneClassSVMRows, SVMAndMarginals, one_hot
 from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
 from cellmend.benchmark.methods import METHODS
-from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, shorten_rows
+from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas, shorten_rows
 from cellmend.schema import Schema
 from cellmend.tables import read_table
 
@@ -176,6 +176,16 @@ def test_cond_preds_fitted_together_learn_what_each_would_alone() -> None:
     fit_cond_preds(models, tables)
     for model, table in zip(models, tables, strict=True):
         assert np.corrcoef(model.reconstruct(table)["b"], table["b"])[0, 1] > 0.9
+
+
+def test_deep_rpcas_fitted_together_split_as_each_would_alone() -> None:
+    tables = [mixed(150), mixed(150).assign(b=lambda t: -t["b"])]
+    alone = [DeepRPCA(schema=SCHEMA, sparsity=s).fit(table) for s, table in zip((0.01, 0.1), tables, strict=True)]
+    together = [DeepRPCA(schema=SCHEMA, sparsity=s) for s in (0.01, 0.1)]
+    fit_deep_rpcas(together, tables)
+    for one, other, table in zip(alone, together, tables, strict=True):
+        agreement = np.corrcoef(one.row_scores(table), other.row_scores(table))[0, 1]
+        assert agreement > 0.9
 
 
 def test_boosting_predicts_out_of_fold() -> None:

@@ -151,3 +151,15 @@ def test_a_corrupted_cell_moves_the_weights_less_than_in_a_plain_vae() -> None:
     with torch.no_grad():
         errors = [(net.decode(net.encode(cells).mu)[0, 0] - 40.0).abs().item() for net in (robust, plain)]
     assert errors[0] > errors[1] + 5
+
+
+def test_weight_decay_of_each_stacked_network_is_adams() -> None:
+    decays = [0.0, 3.0]
+    pairs = [stack([small_network(), small_network()]) for _ in range(3)]
+    table = line_cells()
+    cells = Cells(table.values.expand(2, -1, -1), table.observed.expand(2, -1, -1))
+    for network, decay in zip(pairs, (*decays, torch.tensor(decays)), strict=True):
+        run(network, cells, weight_decay=decay)
+    for without, with_decay, of_each in zip(*(pair.parameters() for pair in pairs), strict=True):
+        torch.testing.assert_close(of_each[0], without[0])
+        torch.testing.assert_close(of_each[1], with_decay[1])

@@ -35,7 +35,7 @@ from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
 from cellmend.settings import REPAIR_METHODS, SCORES, SettingError, check_settings, one_of
 from cellmend.tables import Table, TableError, read_table
-from cellmend.training import progress, train
+from cellmend.training import decay_of_each, progress, train
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -112,7 +112,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
         table, cells = self._start(X)
-        self._finish(table, self._train(self.network_, cells, self.alpha))
+        self._finish(table, self._train(self.network_, cells, self.alpha, self.weight_decay))
         return self
 
     def _start(self, X: Any) -> tuple[Table, Cells]:
@@ -128,7 +128,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.network_.to(self._device())
         return table, self.encoder_.encode(table).to(self._device())
 
-    def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor) -> Tensor:
+    def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor, weight_decay: float | Tensor) -> Tensor:
         with progress(self.epochs, shown=self.verbose) as on_epoch:
             return train(
                 network,
@@ -138,7 +138,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 epochs=self.epochs,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
-                weight_decay=self.weight_decay,
+                weight_decay=weight_decay,
                 generator=self._generator(),
                 on_epoch=on_epoch,
             )
@@ -361,12 +361,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     """Fit each mender to its own table, all networks trained as one: on a GPU many cost little more than one.
 
-    Settings must be equal but for alpha, random_state and schema, and so must rows, kinds and levels of the
-    tables. Each network starts as it would alone; the order of rows and the samples of z are drawn together.
+    Settings must be equal but for alpha, weight_decay, random_state and schema, and so must rows, kinds and levels
+    of the tables. Each network starts as it would alone; the order of rows and the samples of z are drawn together.
     """
-    free = {"alpha": None, "random_state": None, "schema": None}
+    free = dict.fromkeys(("alpha", "weight_decay", "random_state", "schema"))
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
-        raise SettingError("Menders fitted together must have equal settings but for alpha, random_state and schema.")
+        raise SettingError(f"Menders fitted together must have equal settings but for {', '.join(free)}.")
     started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
     first, networks = menders[0], [mender.network_ for mender in menders]
     try:
@@ -375,7 +375,8 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     except RuntimeError as error:
         raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
     alpha = torch.tensor([mender.alpha for mender in menders], device=cells.values.device)[:, None, None]
-    history = first._train(together, cells, alpha)
+    weight_decay = decay_of_each([mender.weight_decay for mender in menders], cells.values.device)
+    history = first._train(together, cells, alpha, weight_decay)
     unstack(together, networks)
     for mender, (table, _), own in zip(menders, started, history.unbind(-1), strict=True):
         mender._finish(table, own)

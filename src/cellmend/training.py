@@ -25,7 +25,7 @@ def train(
     epochs: int,
     batch_size: int,
     learning_rate: float,
-    weight_decay: float,
+    weight_decay: float | Tensor,
     generator: Generator,
     on_epoch: Callable[[int], None],
 ) -> Tensor:
@@ -70,18 +70,23 @@ def minimise(
     epochs: int,
     batch_size: int,
     learning_rate: float,
-    weight_decay: float,
+    weight_decay: float | Tensor,
     generator: Generator,
     after_step: Callable[[], None],
     on_epoch: Callable[[int], None],
 ) -> Tensor:
     """Lower a loss over batches of rows with Adam; returns its mean per row over each epoch, (epochs,).
 
-    `every_row` is (N,), or (M, N) for M stacked networks: `loss` then gets rows (M, B) and gives (M,).
+    `every_row` is (N,), or (M, N) for M stacked networks: `loss` then gets rows (M, B) and gives (M,), and
+    `weight_decay` may be (M,).
     """
     device = generator.device
     adam = torch.optim.Adam(
-        network.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True, capturable=device.type == "cuda"
+        network.parameters(),
+        lr=learning_rate,
+        weight_decay=0.0 if isinstance(weight_decay, Tensor) else weight_decay,
+        fused=True,
+        capturable=device.type == "cuda",
     )
     total = torch.zeros(tuple(every_row[:-1]), device=device)
 
@@ -89,6 +94,8 @@ def minimise(
         each = loss(rows)
         adam.zero_grad()
         each.sum().backward()  # type: ignore[no-untyped-call]
+        if isinstance(weight_decay, Tensor):
+            _decay(network, weight_decay)
         adam.step()
         after_step()
         total.add_(each.detach())
@@ -103,6 +110,19 @@ def minimise(
         history.append(total / every_row[-1])
         on_epoch(epoch)
     return torch.stack(history)
+
+
+def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tensor:
+    """The weight decay of stacked networks for `minimise`: one number if they agree, else (M,)."""
+    return decays[0] if len(set(decays)) == 1 else torch.tensor(decays, device=device)
+
+
+@torch.no_grad()
+def _decay(network: nn.Module, weight_decay: Tensor) -> None:
+    """Adam's weight decay, but of each stacked network its own (M,)."""
+    for weights in network.parameters():
+        if weights.grad is not None:
+            weights.grad.addcmul_(weights, weight_decay.view(-1, *[1] * (weights.dim() - 1)))
 
 
 class Captured:

@@ -19,7 +19,6 @@ from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_de
 from cellmend.estimator import CellMender, fit_together
 from cellmend.schema import Schema
 from cellmend.settings import PAPER
-from cellmend.training import TrainingError
 
 DECAYS = (0.0, 0.1, 1.0, 5.0, 10.0, 100.0)
 SPARSITIES = (0.001, 0.01, 0.1, 1.0)
@@ -95,12 +94,16 @@ def choose(table: str, name: str, device: str) -> Setting:
     order = np.random.default_rng(VALIDATION_SEED).permutation(len(dirty))
     labelled, others = np.split(order, [round(VALIDATION_SHARE * len(dirty))])
 
-    def quality(setting: Setting) -> float:
-        detector = method.make(schema=dataset.schema, random_state=0, device=device, **setting)
-        try:
-            scores = detector.fit(dirty.iloc[others[:VALIDATION_ROWS]]).cell_scores(dirty.iloc[labelled])
-        except TrainingError:
-            return -np.inf
+    detectors = [method.make(schema=dataset.schema, random_state=0, device=device, **each) for each in method.grid]
+    learned = dirty.iloc[others[:VALIDATION_ROWS]]
+    if device != "cpu" and method.together is not None:
+        method.together(detectors, [learned] * len(detectors))
+    else:
+        for detector in detectors:
+            detector.fit(learned)
+
+    def quality(detector: Any) -> float:
+        scores = detector.cell_scores(dirty.iloc[labelled])
         return float(np.nanmean(cell_avprs(scores, mask[labelled]))) if np.isfinite(scores).all() else -np.inf
 
-    return max(method.grid, key=quality)
+    return method.grid[int(np.argmax([quality(detector) for detector in detectors]))]

@@ -16,7 +16,7 @@ from cellmend.encoding import Cells, EncodedColumn, LevelColumn
 from cellmend.likelihoods import constant
 from cellmend.network import ColumnNetwork, InputLayer, Linear, stack, unstack
 from cellmend.schema import Schema
-from cellmend.training import minimise
+from cellmend.training import decay_of_each, minimise
 
 EPOCHS = 100
 BATCH = 150
@@ -101,7 +101,7 @@ class Predictor(ColumnNetwork):
 
 
 def fit_cond_preds(predictors: Sequence[CondPred], tables: Sequence[Any]) -> None:
-    """Fit several CondPreds of equal settings, each to its own table, all their networks trained as one."""
+    """Fit several CondPreds, each to its own table, all their networks trained as one."""
     _learn_together(predictors, [predictor.start(X) for predictor, X in zip(predictors, tables, strict=True)])
 
 
@@ -122,7 +122,7 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
         lambda rows: -log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
         data.values.shape[:2],
         epochs=EPOCHS,
-        weight_decay=first.weight_decay,
+        weight_decay=decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device),
         generator=torch.Generator(first.device).manual_seed(first.random_state),
         after_step=together.embeddings.limit,
     )
@@ -217,7 +217,7 @@ class DeepRPCA(RepairBaseline):
 
 
 def fit_deep_rpcas(models: Sequence[DeepRPCA], tables: Sequence[Any]) -> None:
-    """Fit several DeepRPCAs of equal settings, each to its own table, all autoencoders trained as one."""
+    """Fit several DeepRPCAs, each to its own table, all autoencoders trained as one."""
     _split_together(models, [model.start(X) for model, X in zip(models, tables, strict=True)])
 
 
@@ -231,6 +231,7 @@ def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
     together = stack(networks)
     generator = torch.Generator(first.device).manual_seed(first.random_state)
     every_table = torch.arange(len(models), device=X.device)[:, None]
+    sparsity = torch.tensor([model.sparsity for model in models], device=X.device)[:, None, None]
     S = torch.zeros_like(X)
     for _ in range(first.ROUNDS):
         target = X - S
@@ -243,7 +244,7 @@ def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
             generator=generator,
             after_step=lambda: None,
         )
-        S = shorten_rows(X - together.low_rank(target), first.sparsity)
+        S = shorten_rows(X - together.low_rank(target), sparsity)
     unstack(together, networks)
 
 
@@ -293,7 +294,7 @@ class Autoencoder(nn.Module):
         return shifted - total.log()[..., self.owner]
 
 
-def shorten_rows(residual: Tensor, sparsity: float) -> Tensor:
+def shorten_rows(residual: Tensor, sparsity: float | Tensor) -> Tensor:
     """The proximal step of the l2,1 norm: every row shortened by `sparsity`, to nothing if it is shorter.
 
     >>> shorten_rows(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 1.0)
