@@ -228,7 +228,8 @@ class InputLayer(nn.Module):
         return hidden + self._multiply(levels, known, embeddings)
 
     def _look_up(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        vectors = embeddings.vectors[..., embeddings.padded, :]  # (D, C, E)
+        chosen = embeddings.padded.flatten()
+        vectors = embeddings.vectors.index_select(-2, chosen).unflatten(-2, embeddings.padded.shape)  # (D, C, E)
         tables = (vectors @ self.level_weight).flatten(-3, -2)  # (D * C, H)
         rows = _in_one_table(levels + embeddings.first_padded, tables)
         flat = F.embedding_bag(
