@@ -228,8 +228,9 @@ class InputLayer(nn.Module):
         return hidden + self._multiply(levels, known, embeddings)
 
     def _look_up(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        chosen = embeddings.padded.flatten()
-        vectors = embeddings.vectors.index_select(-2, chosen).unflatten(-2, embeddings.padded.shape)  # (D, C, E)
+        columns, most, table = embeddings.columns, embeddings.most_levels, embeddings.vectors
+        vectors = table.index_select(-2, embeddings.padded.flatten())  # (D * C, E)
+        vectors = vectors.view(*table.shape[:-2], columns, most, table.shape[-1])
         tables = (vectors @ self.level_weight).flatten(-3, -2)  # (D * C, H)
         rows = _in_one_table(levels + embeddings.first_padded, tables)
         flat = F.embedding_bag(
