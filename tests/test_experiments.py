@@ -223,19 +223,19 @@ def test_what_another_experiment_has_measured_is_taken_over(tmp_path, monkeypatc
 
 
 class Labelled:
-    """Finds errors as well as its quality says; learns from other rows than those it is asked about."""
+    """Finds errors as well as its quality says; learns from all rows and is asked about a tenth."""
 
     def __init__(self, quality: float) -> None:
         self.quality = quality
 
     def fit(self, table):
-        assert len(table) == 135
+        assert len(table) == 150
         self.learned_from = set(table.index)
         return self
 
     def cell_scores(self, table):
         assert len(table) == 15
-        assert self.learned_from.isdisjoint(table.index)
+        assert self.learned_from.issuperset(table.index)
         clean = dataset_of("wine").frame.loc[table.index]
         return self.quality * (table.to_numpy() != clean.to_numpy()) + np.random.default_rng(0).random(table.shape)
 
