@@ -8,11 +8,15 @@ import pytest
 import torch
 
 from cellmend import CellMender
+from cellmend.encoding import KNOTS
+from cellmend.likelihoods import Distributions
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.
 torch.set_num_threads(1)
 
-SMALL = {"epochs": 3, "hidden_dim": 16, "latent_dim": 3, "embedding_dim": 4, "random_state": 0}
+KNOTS_AT = tuple(np.linspace(-2, 2, KNOTS).tolist())  # of a real column that is made by hand
+PUBLISHED = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=False)
+SMALL = {"epochs": 20, "hidden_dim": 16, "latent_dim": 8, "embedding_dim": 4, "random_state": 0}
 
 
 def mixed_table(rows: int = 120) -> pd.DataFrame:

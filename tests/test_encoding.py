@@ -18,6 +18,7 @@ from cellmend.encoding import (
 )
 from cellmend.schema import Column, Schema, SchemaError
 from cellmend.tables import TableError, read_table
+from tests.conftest import KNOTS_AT
 
 
 def chunked(values, type_=None) -> pa.ChunkedArray:
@@ -64,7 +65,7 @@ def test_reals_keep_their_decimals_and_whole_numbers_stay_whole() -> None:
 
 
 def test_a_repair_is_never_minus_zero() -> None:
-    column = RealColumn("a", "real", 0.0, 1.0, 1)
+    column = RealColumn("a", "real", 0.0, 1.0, 1, KNOTS_AT)
     assert str(column.decode(np.array([-0.01]))[0]) == "0.0"
 
 

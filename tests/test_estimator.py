@@ -32,7 +32,7 @@ def line_table(rows: int = 400) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def line_mender() -> CellMender:
-    return CellMender(epochs=60, hidden_dim=64, latent_dim=2, learning_rate=5e-3, random_state=0).fit(line_table())
+    return CellMender(epochs=100, hidden_dim=64, latent_dim=2, learning_rate=5e-3, random_state=0).fit(line_table())
 
 
 def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
@@ -196,11 +196,18 @@ def test_whole_numbers_stay_whole_and_decimals_stay(fitted: CellMender, table) -
     np.testing.assert_array_equal(clean["height"], clean["height"].round(1))
 
 
-def test_row_scores_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
+def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, table) -> None:
+    """With one cell that looks wrong no other is hidden: suspicion is then that of the cell itself hidden."""
+    calm = table[(fitted.cell_suspicion(table) < 0.5).all(axis=1)]
+    expected = fitted.cell_suspicion(calm).to_numpy().sum(axis=1)
+    np.testing.assert_allclose(fitted.row_scores(calm), expected, rtol=1e-4)
+
+
+def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
     pi = np.clip(1 - fitted.cell_suspicion(table).to_numpy(), 1e-6, 1 - 1e-6)
     modelled = table.notna().to_numpy() & ~table.columns.isin(LEFT_OUT)
     expected = np.where(modelled, -np.log(pi), 0).sum(axis=1)
-    np.testing.assert_allclose(fitted.row_scores(table), expected, rtol=1e-4)
+    np.testing.assert_allclose(fitted.row_scores(table, kind="pi"), expected, rtol=1e-4)
     nll = fitted.cell_scores(table, kind="nll").sum(axis=1)
     np.testing.assert_allclose(fitted.row_scores(table, kind="nll"), nll)
 
@@ -223,7 +230,7 @@ def test_the_worst_share_of_the_fitted_rows_is_called_outliers(weights: str, alp
 
 
 def test_a_vae_has_nll_only(table) -> None:
-    mender = CellMender(**SMALL, weights="none").fit(table.drop(columns=LEFT_OUT))
+    mender = CellMender(**PAPER | SMALL | {"weights": "none"}).fit(table.drop(columns=LEFT_OUT))
     table = table.drop(columns=LEFT_OUT)
     np.testing.assert_array_equal(mender.cell_scores(table), mender.cell_scores(table, kind="nll"))
     with pytest.raises(SettingError, match='only kind="nll"'):
@@ -243,7 +250,13 @@ def test_a_wild_cell_stays_ranked_among_cells_and_does_not_drown_its_row(fitted:
     "change",
     [
         {"alpha": 0.5},
+        {"outlier": "gaussian"},
         {"outlier_scale": 5.0},
+        {"components": 3},
+        {"binned": False},
+        {"hide": 0.2},
+        {"networks": 2},
+        {"kl_weight": 0.5},
         {"weight_decay": 1.0},
         {"batch_size": 30},
         {"learning_rate": 1e-2},
@@ -258,8 +271,8 @@ def test_every_setting_reaches_the_training(change) -> None:
 
 def test_alpha_shifts_the_suspicion(fitted: CellMender, table) -> None:
     """Bayes' rule: other log odds of the prior, the same evidence."""
-    other = copy.deepcopy(fitted).set_params(alpha=0.5)
-    odds = [np.log(1 / m.cell_suspicion(table)["height"][0] - 1) for m in (fitted, other)]
+    menders = [copy.deepcopy(fitted).set_params(alpha=alpha, repair_method="map") for alpha in (0.95, 0.5)]
+    odds = [np.log(1 / m.cell_suspicion(table)["height"][0] - 1) for m in menders]
     assert odds[0] - odds[1] == pytest.approx(np.log(0.95 / 0.05), abs=1e-3)
 
 
@@ -379,7 +392,13 @@ def test_paper_is_the_published_model() -> None:
     assert PAPER == {
         "weights": "coordinate",
         "alpha": 0.95,
+        "outlier": "gaussian",
         "outlier_scale": 2.0,
+        "components": 0,
+        "binned": False,
+        "hide": 0.0,
+        "networks": 1,
+        "kl_weight": 1.0,
         "latent_dim": 20,
         "hidden_dim": 400,
         "embedding_dim": 50,

@@ -23,6 +23,7 @@ from cellmend.inference import (
     suspicion,
 )
 from cellmend.network import RVAE, clean_logit
+from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000
 NONE = torch.empty(0)
@@ -39,8 +40,8 @@ def generator(seed: int = 0) -> torch.Generator:
 
 def linear_network() -> RVAE:
     """ReLU in pairs is linear: x = relu(x) - relu(-x)."""
-    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
-    net = RVAE(columns, latent_dim=1, hidden_dim=2, embedding_dim=1, outlier_scale=2.0, amortized=False)
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"]
+    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=1, amortized=False, masked=False)
     pair = torch.tensor([1.0, -1.0])
     with torch.no_grad():
         net.encoder_input.number_weight.copy_(torch.tensor(A)[:, None] * pair)
@@ -129,8 +130,8 @@ def test_two_stage_never_holds_an_impossible_cell() -> None:
 
 
 def test_the_amortized_weights_are_those_of_the_head() -> None:
-    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
-    net = RVAE(columns, latent_dim=1, hidden_dim=4, embedding_dim=1, outlier_scale=2.0, amortized=True)
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"]
+    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=4, embedding_dim=1, amortized=True, masked=False)
     net.initialize(generator())
     cells = same_rows(2.0, 1.0)[:5]
     found = judge(net, cells, method="map", weights="amortized", alpha=0.9, generator=generator())
@@ -147,7 +148,7 @@ def test_two_stage_never_holds_a_missing_cell() -> None:
 
 def test_kept_levels_are_certain() -> None:
     columns = [LevelColumn("a", "category", ("x", "y", "z"))]
-    net = RVAE(columns, latent_dim=1, hidden_dim=2, embedding_dim=2, outlier_scale=2.0, amortized=False)
+    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=2, amortized=False, masked=False)
     net.initialize(generator())
     decoded = net.decode(torch.zeros(2, 1)).detach()
     seen = inference.Reconstruction(torch.tensor([[2.0], [1.0]]), decoded, torch.tensor([[True], [False]]))
@@ -158,7 +159,7 @@ def test_kept_levels_are_certain() -> None:
 
 
 def test_scores_by_hand() -> None:
-    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]), NONE, NONE)  # pi = 3 / 4
+    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]), NONE, NONE, NONE)  # pi = 3 / 4
     assert cell_nll(evidence).item() == 2.0
     assert cell_pi(evidence).item() == pytest.approx(-math.log(0.75))
     assert cell_pi_clamped(evidence).item() == pytest.approx(-math.log(0.75))
@@ -166,7 +167,7 @@ def test_scores_by_hand() -> None:
 
 
 def test_far_cells_stay_ranked_and_rows_are_clamped() -> None:
-    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]), NONE, NONE)
+    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]), NONE, NONE, NONE)
     assert cell_pi(evidence).tolist() == [300.0, 100.0, pytest.approx(0.0)]
     assert cell_pi_clamped(evidence).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
 
@@ -193,7 +194,7 @@ def test_chunks_cover_every_row_once(monkeypatch) -> None:
 def test_the_mean_lower_bound_is_that_of_many_draws() -> None:
     """Of a linear Gaussian network the expected bound is known: E log N(x | B z + C, SIGMA) - KL."""
     net, cells = linear_network(), same_rows(2.0, 1.0)
-    found = lower_bound(net, cells, weights="none", alpha=0.95, generator=generator()).mean().item()
+    found = lower_bound(net, cells, weights="none", alpha=0.95, kl_weight=1.0, generator=generator()).mean().item()
     mu = A[0] * 2 + A[1]
     squares = [(2.0 - C[0]) ** 2, (1.0 - B[1] * mu) ** 2 + B[1] ** 2 * S**2]
     log_p = sum(-0.5 * q / SIGMA**2 - math.log(SIGMA) - 0.5 * math.log(2 * math.pi) for q in squares)

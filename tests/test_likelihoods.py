@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, softmax
 
-from cellmend.encoding import CountColumn, LevelColumn, RealColumn
-from cellmend.likelihoods import Category, Count, Ordinal, Real, log_sigmoid_difference, sample_levels
+from cellmend.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
+from cellmend.likelihoods import Category, Count, Distributions, Ordinal, Real, log_sigmoid_difference, sample_levels
+from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 7
 RNG = np.random.default_rng(1)
@@ -24,24 +25,24 @@ def levels_column(name: str, count: int, kind: str = "category") -> LevelColumn:
 
 
 def real() -> Real:
-    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "ab"]
-    likelihood = Real(columns, outlier_scale=2.0)
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"]
+    likelihood = Real(columns, PUBLISHED)
     with torch.no_grad():
         likelihood.log_variance.copy_(torch.tensor([-1.0, -9.0]))  # the second is clamped to -3
     return likelihood
 
 
 def category() -> Category:
-    return Category([levels_column("a", 3), levels_column("b", 5), levels_column("c", 2)], outlier_scale=2.0)
+    return Category([levels_column("a", 3), levels_column("b", 5), levels_column("c", 2)], PUBLISHED)
 
 
 def count() -> Count:
     columns = [CountColumn("a", "count", 2.0, 1.5, 0), CountColumn("b", "count", 40.0, 5.0, 0)]
-    return Count(columns, outlier_scale=2.0)
+    return Count(columns, PUBLISHED)
 
 
 def ordinal() -> Ordinal:
-    likelihood = Ordinal([levels_column("a", 4, "ordinal"), levels_column("b", 2, "ordinal")], outlier_scale=2.0)
+    likelihood = Ordinal([levels_column("a", 4, "ordinal"), levels_column("b", 2, "ordinal")], PUBLISHED)
     with torch.no_grad():
         likelihood.raw_steps.add_(torch.tensor([[0.3, -0.4]]))
     return likelihood
@@ -124,7 +125,7 @@ def test_probabilities_are_those_of_log_clean(make) -> None:
 
 
 def test_thresholds_start_evenly_over_the_middle() -> None:
-    likelihood = Ordinal([levels_column("a", 6, "ordinal"), levels_column("b", 2, "ordinal")], outlier_scale=2.0)
+    likelihood = Ordinal([levels_column("a", 6, "ordinal"), levels_column("b", 2, "ordinal")], PUBLISHED)
     bounds = likelihood._bounds().detach()[0]
     np.testing.assert_allclose(bounds[0, 1:-1], [-2, -1, 0, 1, 2], atol=1e-3)
     assert bounds[1, 1] == 0
@@ -159,7 +160,7 @@ def test_samples_follow_the_clean_component(make) -> None:
 def test_the_mode_is_the_most_probable_value(make) -> None:
     likelihood = make()
     decoded = numbers(ROWS, likelihood.width)
-    mode = likelihood.mode(decoded)
+    mode = likelihood.best(decoded)
     at_mode = likelihood.log_clean(mode, decoded)
     for other in range(2):
         assert (likelihood.log_clean(torch.full_like(mode, float(other)), decoded) <= at_mode + 1e-5).all()
@@ -201,3 +202,64 @@ def test_sampling_never_leaves_a_columns_levels() -> None:
     probabilities[..., 2] = 0.3000001
     drawn = sample_levels(probabilities, generator())
     assert set(drawn.unique().tolist()) == {1.0, 2.0}
+
+
+@pytest.fixture
+def mixture() -> Real:
+    """Two columns, each a Gaussian of the decoder and three components of the column."""
+    how = Distributions(outlier="cauchy", outlier_scale=2.0, components=3, binned=True)
+    made = Real([RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"], how)
+    with torch.no_grad():
+        made.log_variance.copy_(torch.tensor([-1.0, 0.5]))
+        made.places.copy_(torch.tensor([[-1.0, 0.0, 2.0], [0.0, 1.0, 5.0]]))
+        made.widths.copy_(torch.tensor([[0.0, -2.0, 1.0], [-3.0, 0.0, 0.0]]))
+    return made
+
+
+def mixture_of(decoded: torch.Tensor, column: int) -> list[tuple[float, float, float]]:
+    """(weight, mean, deviation) of each component, from one row's decoded numbers."""
+    own = decoded[5 * column : 5 * column + 5].numpy()
+    places = ([-1.0, 0.0, 2.0], [0.0, 1.0, 5.0])[column]
+    logs = ([-1.0, 0.0, -2.0, 1.0], [0.5, -3.0, 0.0, 0.0])[column]
+    return list(zip(softmax(own[1:]), [own[0], *places], np.exp(0.5 * np.array(logs)), strict=True))
+
+
+def test_a_mixture_is_the_decoders_gaussian_and_the_columns_own(mixture: Real) -> None:
+    values, decoded = torch.randn(ROWS, 2), torch.randn(ROWS, 10)
+    found, best = mixture.log_clean(values, decoded).detach(), mixture.best(decoded).detach()
+    low, high = (bound.detach() for bound in mixture.interval(decoded))
+    for row in range(ROWS):
+        for column in range(2):
+            parts = mixture_of(decoded[row], column)
+            density = sum(w * stats.norm.pdf(values[row, column].item(), m, s) for w, m, s in parts)
+            assert found[row, column] == pytest.approx(np.log(density), abs=1e-4)
+            assert best[row, column] == pytest.approx(sum(w * m for w, m, _ in parts), abs=1e-4)
+            for bound, share in ((low, 0.05), (high, 0.95)):
+                below = sum(w * stats.norm.cdf(bound[row, column].item(), m, s) for w, m, s in parts)
+                assert below == pytest.approx(share, abs=1e-3)
+
+
+def test_draws_from_a_mixture_have_its_mean_and_spread(mixture: Real) -> None:
+    decoded = torch.randn(1, 10).expand(40_000, 10)
+    drawn = mixture.sample(decoded, torch.Generator().manual_seed(0)).detach()
+    for column in range(2):
+        parts = mixture_of(decoded[0], column)
+        mean = sum(w * m for w, m, _ in parts)
+        variance = sum(w * (s**2 + m**2) for w, m, s in parts) - mean**2
+        assert drawn[:, column].mean() == pytest.approx(mean, abs=0.05)
+        assert drawn[:, column].var() == pytest.approx(variance, rel=0.05)
+
+
+def test_far_numbers_stay_possible_under_a_cauchy(mixture: Real) -> None:
+    values = torch.tensor([[0.0, -3.0], [50.0, 1e4]])
+    np.testing.assert_allclose(mixture.log_corrupted(values), stats.cauchy.logpdf(values, scale=2.0), rtol=1e-5)
+
+
+def test_binned_inputs_say_how_far_each_stretch_is_passed() -> None:
+    knots = (0.0, 1.0, 1.0, 3.0, *([5.0] * (KNOTS - 4)))  # two knots coincide at 1: a step
+    how = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=True)
+    real = Real([RealColumn("a", "real", 0.0, 1.0, None, knots)], how)
+    found = real.inputs(torch.tensor([[-9.0], [0.25], [1.0], [2.0], [99.0]]))[:, 0]
+    assert found.shape == (5, KNOTS - 1)
+    expected = [[0, 0, 0, 0], [0.25, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0.5, 0], [1, 1, 1, 1]]
+    np.testing.assert_allclose(found[:, :4], expected, atol=1e-6)

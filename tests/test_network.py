@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from cellmend.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.likelihoods import Distributions
 from cellmend.network import (
     LOG_IMPOSSIBLE,
     RVAE,
@@ -21,11 +22,12 @@ from cellmend.network import (
     stack,
     unstack,
 )
+from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 40
 COLUMNS: list[EncodedColumn] = [
-    RealColumn("a", "real", 0.0, 1.0, None),
-    RealColumn("b", "real", 0.0, 1.0, None),
+    RealColumn("a", "real", 0.0, 1.0, None, KNOTS_AT),
+    RealColumn("b", "real", 0.0, 1.0, None, KNOTS_AT),
     LevelColumn("c", "category", ("x", "y", "z")),
     LevelColumn("d", "category", tuple(range(7))),
     CountColumn("e", "count", 3.0, 2.0, 0),
@@ -39,7 +41,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def network(amortized: bool = False) -> RVAE:
-    made = RVAE(COLUMNS, latent_dim=3, hidden_dim=11, embedding_dim=5, outlier_scale=2.0, amortized=amortized)
+    made = RVAE(COLUMNS, PUBLISHED, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=amortized, masked=False)
     made.initialize(generator())
     return made
 
@@ -171,16 +173,24 @@ def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: f
 def test_stacked_networks_answer_as_each_does_alone(rows: int) -> None:
     networks, tables = [network(True), network(True)], [cells(rows), cells(rows, missing=0.5)]
     other = [CountColumn("e", "count", 9.0, 4.0, 0) if column.name == "e" else column for column in COLUMNS]
-    networks[1] = RVAE(other, latent_dim=3, hidden_dim=11, embedding_dim=5, outlier_scale=2.0, amortized=True)
+    networks[1] = RVAE(other, PUBLISHED, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=True, masked=False)
     networks[1].initialize(generator(5))
     both = stack(networks)
     joint = Cells(torch.stack([t.values for t in tables]), torch.stack([t.observed for t in tables]))
     for weights in ("coordinate", "amortized", "none"):
         latent = both.encode(joint)
-        found = elbo(both, joint, latent.mu, latent, weights=weights, alpha=torch.tensor([0.9, 0.5])[:, None, None])
+        found = elbo(
+            both,
+            joint,
+            latent.mu,
+            latent,
+            weights=weights,
+            alpha=torch.tensor([0.9, 0.5])[:, None, None],
+            kl_weight=1.0,
+        )
         for place, (net, given, alpha) in enumerate(zip(networks, tables, (0.9, 0.5), strict=True)):
             own = net.encode(given)
-            expected = elbo(net, given, own.mu, own, weights=weights, alpha=alpha)
+            expected = elbo(net, given, own.mu, own, weights=weights, alpha=alpha, kl_weight=1.0)
             torch.testing.assert_close(found[place], expected, rtol=1e-4, atol=1e-4)
     with torch.no_grad():
         for parameter in both.parameters():
@@ -196,7 +206,7 @@ def test_the_bound_is_equation_6() -> None:
     net, given = network(), cells(12)
     latent = net.encode(given)
     z = sample_latent(latent, generator())
-    found = elbo(net, given, z, latent, weights="coordinate", alpha=0.9)
+    found = elbo(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
     torch.testing.assert_close(found, slow_elbo(net, given, z, latent, 0.9), rtol=1e-4, atol=1e-4)
 
 
@@ -204,7 +214,7 @@ def test_the_bound_is_equation_6() -> None:
 def test_without_weights_the_bound_is_that_of_a_vae() -> None:
     net, given = network(), cells()
     latent = net.encode(given)
-    found = elbo(net, given, latent.mu, latent, weights="none", alpha=0.9)
+    found = elbo(net, given, latent.mu, latent, weights="none", alpha=0.9, kl_weight=1.0)
     log_clean = net.log_clean(given, net.decode(latent.mu))
     torch.testing.assert_close(found, (log_clean * given.observed).sum(1) - latent_kl(latent))
 
@@ -214,7 +224,7 @@ def test_the_gradient_of_the_decoder_is_weighted_by_pi() -> None:
     net, given = network(), cells()
     latent = net.encode(given)
     z = sample_latent(latent, generator()).detach()
-    elbo(net, given, z, latent, weights="coordinate", alpha=0.9).sum().backward()
+    elbo(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0).sum().backward()
     found = net.decoder_output.weight.grad
     assert found is not None
     log_clean = net.log_clean(given, net.decode(z))
@@ -228,12 +238,12 @@ def test_the_gradient_of_the_decoder_is_weighted_by_pi() -> None:
 def test_the_amortized_bound_equals_the_coordinate_bound_when_its_head_gives_the_same_pi(monkeypatch) -> None:
     net, given = network(amortized=True), cells()
     latent = net.encode(given)
-    coordinate = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9)
+    coordinate = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
     best = clean_logit(net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given), alpha=0.9)
-    other = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9)
+    other = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
     assert (other <= coordinate + 1e-4).all()  # pi of equation 9 is the best there is
     monkeypatch.setattr(net, "weight_logits", lambda _: best)
-    same = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9)
+    same = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
     torch.testing.assert_close(same, coordinate)
 
 
@@ -241,7 +251,7 @@ def test_the_amortized_head_follows_the_gradient_of_the_whole_bound() -> None:
     """d bound / d logit = pi (1 - pi) (log p - log p0 + log odds of alpha - logit), by hand."""
     net, given = network(amortized=True), cells()
     latent = net.encode(given)
-    elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9).sum().backward()
+    elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0).sum().backward()
     with torch.no_grad():
         logit = net.weight_logits(given)
         odds = net.log_clean(given, net.decode(latent.mu)) - net.log_corrupted(given) + np.log(0.9 / 0.1)
@@ -256,7 +266,7 @@ def test_the_amortized_head_follows_the_gradient_of_the_whole_bound() -> None:
 def test_the_bound_at_the_best_pi_is_the_log_likelihood_of_the_mixture() -> None:
     net, given = network(), cells(missing=0.0)
     latent = net.encode(given)
-    found = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9) + latent_kl(latent)
+    found = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0) + latent_kl(latent)
     clean, corrupted = net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given)
     mixture = torch.logaddexp(clean + np.log(0.9), corrupted + np.log(0.1)).sum(1)
     torch.testing.assert_close(found, mixture, rtol=1e-4, atol=1e-4)
@@ -278,3 +288,57 @@ def test_probabilities_name_each_coded_kind_once() -> None:
     net, given = network(), cells(5)
     spans = [span for span, _ in net.probabilities(net.decode(net.encode(given).mu))]
     assert spans == [slice(2, 4), slice(5, 6)]
+
+
+OURS = Distributions(outlier="cauchy", outlier_scale=2.0, components=3, binned=True)
+
+
+def masked_network(seed: int = 0) -> RVAE:
+    made = RVAE(COLUMNS, OURS, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=False, masked=True)
+    made.initialize(generator(seed))
+    return made
+
+
+def slow_decode_hidden(net: RVAE, given: Cells) -> torch.Tensor:
+    """Column by column: hide it, go through the whole network, and keep its own outputs."""
+    found = torch.full((len(given), net.outputs), torch.nan)
+    for part in net.parts:
+        owner = part.likelihood.owner + part.columns.start
+        for column in range(part.columns.start, part.columns.stop):
+            observed = given.observed.clone()
+            observed[:, column] = False
+            decoded = net.decode(net.encode(Cells(given.values, observed)).mu)[:, part.outputs]
+            found[:, part.outputs.start : part.outputs.stop][:, owner == column] = decoded[:, owner == column]
+    return found
+
+
+@pytest.mark.parametrize("rows", [3, ROWS])  # fewer rows than levels multiply, more look up
+@pytest.mark.parametrize("make", [network, masked_network])
+def test_hiding_each_cell_at_once_is_hiding_them_one_by_one(make, rows: int) -> None:
+    net, given = make(), cells(rows)
+    torch.testing.assert_close(net.decode_hidden(given), slow_decode_hidden(net, given), rtol=1e-4, atol=1e-5)
+
+
+def test_stacked_networks_hide_as_each_does_alone() -> None:
+    networks, given = [masked_network(0), masked_network(1)], cells()
+    both = Cells(given.values.expand(2, -1, -1), given.observed.expand(2, -1, -1))
+    expected = torch.stack([net.decode_hidden(given) for net in networks])
+    torch.testing.assert_close(stack(networks).decode_hidden(both), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_masked_network_tells_a_hidden_cell_from_an_average_one() -> None:
+    net = masked_network()
+    values = torch.zeros(1, 6)
+    values[0, 0] = KNOTS_AT[0]  # encoded as all zeros, as a hidden cell is
+    seen = [
+        net.encode(Cells(values, torch.tensor([[known, True, True, True, True, True]]))).mu for known in (True, False)
+    ]
+    assert not torch.allclose(*seen)
+
+
+def test_the_kl_weight_counts_the_kl_so_many_times() -> None:
+    net, given = network(), cells()
+    latent = net.encode(given)
+    settings = {"weights": "coordinate", "alpha": 0.9}
+    whole, none = (elbo(net, given, latent.mu, latent, kl_weight=weight, **settings) for weight in (1.0, 0.0))
+    torch.testing.assert_close(none - whole, latent_kl(latent))

@@ -5,12 +5,13 @@ import torch
 
 from cellmend.encoding import Cells, LevelColumn, RealColumn
 from cellmend.network import RVAE, elbo, stack, unstack
-from cellmend.training import TrainingError, train
+from cellmend.training import TrainingError, hide_some, train
+from tests.conftest import KNOTS_AT, PUBLISHED
 
 
 def small_network(amortized: bool = False) -> RVAE:
-    columns = [RealColumn(name, "real", 0.0, 1.0, None) for name in "abc"]
-    made = RVAE(columns, latent_dim=2, hidden_dim=8, embedding_dim=2, outlier_scale=2.0, amortized=amortized)
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
+    made = RVAE(columns, PUBLISHED, latent_dim=2, hidden_dim=8, embedding_dim=2, amortized=amortized, masked=False)
     made.initialize(torch.Generator().manual_seed(0))
     return made
 
@@ -22,7 +23,8 @@ def line_cells(rows: int = 100) -> Cells:
 
 
 def run(network: RVAE, cells: Cells, *, seed: int = 0, learning_rate: float = 1e-2, **changes) -> torch.Tensor:
-    settings = {"weights": "coordinate", "epochs": 5, "batch_size": 30, "weight_decay": 0.0} | changes
+    settings = {"weights": "coordinate", "epochs": 5, "batch_size": 30, "weight_decay": 0.0}
+    settings |= {"kl_weight": 1.0, "hide": 0.0} | changes
     return train(
         network,
         cells,
@@ -76,7 +78,7 @@ def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
         network.encoder_output.bias[2:] = -15.0
         network.encoder_output.weight[:, 2:] = 0.0
     latent = network.encode(cells)
-    (-elbo(network, cells, latent.mu, latent, weights="none", alpha=0.95).sum()).backward()
+    (-elbo(network, cells, latent.mu, latent, weights="none", alpha=0.95, kl_weight=1.0).sum()).backward()
     before, gradient = network.decoder_output.weight.detach().clone(), network.decoder_output.weight.grad.clone()
     run(network, cells, weights="none", epochs=1, batch_size=20, weight_decay=3.0)
     step = -1e-2 * torch.sign(gradient + 3.0 * before)
@@ -86,7 +88,7 @@ def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
 
 def test_embeddings_stay_within_norm_one_while_training() -> None:
     columns = [LevelColumn("a", "category", ("x", "y", "z"))]
-    network = RVAE(columns, latent_dim=1, hidden_dim=4, embedding_dim=3, outlier_scale=2.0, amortized=False)
+    network = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=4, embedding_dim=3, amortized=False, masked=False)
     network.initialize(torch.Generator().manual_seed(0))
     assert network.embeddings.vectors.norm(dim=1).max() <= 1 + 1e-6
     values = torch.randint(0, 3, (60, 1), generator=torch.Generator().manual_seed(0)).float()
@@ -101,6 +103,8 @@ def test_each_epoch_is_reported() -> None:
         line_cells(),
         weights="coordinate",
         alpha=0.95,
+        kl_weight=1.0,
+        hide=0.0,
         epochs=3,
         batch_size=50,
         learning_rate=1e-3,
@@ -122,7 +126,15 @@ def test_stacked_networks_learn_what_each_would_alone() -> None:
             for network in (first, second):
                 network.encoder_output.bias[2:] = -15.0  # no noise in z, so that no draw matters
                 network.encoder_output.weight[:, 2:] = 0.0
-    settings = {"weights": "coordinate", "epochs": 1, "batch_size": 20, "learning_rate": 1e-2, "weight_decay": 0.1}
+    settings = {
+        "weights": "coordinate",
+        "epochs": 1,
+        "batch_size": 20,
+        "learning_rate": 1e-2,
+        "weight_decay": 0.1,
+        "kl_weight": 1.0,
+        "hide": 0.0,
+    }
     quiet = {"generator": torch.Generator(), "on_epoch": lambda epoch: None}
     for network, cells, alpha in zip(alone, tables, (0.9, 0.6), strict=True):
         train(network, cells, alpha=alpha, **settings, **quiet)
@@ -163,3 +175,26 @@ def test_weight_decay_of_each_stacked_network_is_adams() -> None:
     for without, with_decay, of_each in zip(*(pair.parameters() for pair in pairs), strict=True):
         torch.testing.assert_close(of_each[0], without[0])
         torch.testing.assert_close(of_each[1], with_decay[1])
+
+
+def test_a_random_share_of_each_row_is_hidden() -> None:
+    rows, columns = 4000, 50
+    observed = torch.arange(rows * columns).view(rows, columns) % 7 > 0
+    hidden = hide_some(Cells(torch.ones(rows, columns), observed), 0.6, torch.Generator().manual_seed(0)).observed
+    assert not (hidden & ~observed).any()
+    share = 1 - hidden.sum(1) / observed.sum(1)
+    assert abs(share.mean() - 0.3) < 0.01
+    # Uniform between 0 and 0.6, and on top of it the chance of each cell.
+    assert abs(share.var() - (0.6**2 / 12 + (0.3 - 0.12) / 43)) < 0.003
+    assert share.max() < 0.9
+
+
+def test_hidden_cells_are_learned_from_the_others() -> None:
+    """Without hiding a network may copy; with it, a cell follows from the rest of its row."""
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
+    network = RVAE(columns, PUBLISHED, latent_dim=2, hidden_dim=32, embedding_dim=2, amortized=False, masked=True)
+    network.initialize(torch.Generator().manual_seed(0))
+    cells = line_cells(300)
+    run(network, cells, epochs=60, hide=0.5)
+    found = network.decode_hidden(cells)
+    assert torch.corrcoef(torch.stack([found[:, 1], cells.values[:, 1]]))[0, 1] > 0.95

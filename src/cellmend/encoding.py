@@ -19,6 +19,7 @@ from cellmend.tables import Change, Table, TableError
 
 MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
 RESOLUTION_SHARE = 0.99  # of the values; a few wrong cells may have more decimals
+KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
 
 
@@ -60,13 +61,6 @@ class NumberColumn:
     sd: float
     decimals: int | None  # None: as fine as floats are
 
-    @classmethod
-    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
-        numbers = _numbers(column.name, column.kind, values)
-        numbers = numbers[~np.isnan(numbers)]
-        mean, sd = _mean_and_sd(numbers)
-        return cls(column.name, column.kind, mean, sd, _decimals(numbers, single=values.type == pa.float32()))
-
     def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model values in the user's units, at the column's resolution."""
         with np.errstate(over="ignore"):
@@ -84,8 +78,19 @@ class NumberColumn:
         return values
 
 
+@dataclass(frozen=True)
 class RealColumn(NumberColumn):
     """Standardised with the mean and deviation of the table as it came, errors included."""
+
+    knots: tuple[float, ...]  # rising, standardised; between them lie nearly all values
+
+    @classmethod
+    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
+        numbers = _numbers(column.name, column.kind, values)
+        numbers = numbers[~np.isnan(numbers)]
+        mean, sd = _mean_and_sd(numbers)
+        decimals = _decimals(numbers, single=values.type == pa.float32())
+        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots((numbers - mean) / sd).tolist()))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):
@@ -96,12 +101,15 @@ class RealColumn(NumberColumn):
         return values * self.sd + self.mean
 
 
+@dataclass(frozen=True)
 class CountColumn(NumberColumn):
     """Left as it is; negative and broken numbers are what a count cannot hold."""
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
-        learned = super().fit(column, values)
+        numbers = _numbers(column.name, column.kind, values)
+        numbers = numbers[~np.isnan(numbers)]
+        learned = cls(column.name, column.kind, *_mean_and_sd(numbers), _decimals(numbers, single=False))
         if learned.mean > FARTHEST:
             raise SchemaError(
                 f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "
@@ -249,8 +257,7 @@ class TableEncoder:
 
 
 def _column_from_json(entry: dict[str, Any]) -> EncodedColumn:
-    if "levels" in entry:
-        entry = entry | {"levels": tuple(entry["levels"])}
+    entry = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
     return ENCODED[entry["kind"]](**entry)
 
 
@@ -296,6 +303,21 @@ def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
         return 0.0, 1.0
     mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
     return mean, sd if sd > 0 else 1.0
+
+
+def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """KNOTS places from the 1st to the 99th percentile, half of them by rank and half by distance.
+
+    By rank alone, a column that is mostly 0 would have all its knots there.
+
+    >>> _knots(np.array([0.0] * 90 + [16.0] * 10))[[0, 7, 8, 9, 15, 16]]
+    array([ 0.,  0.,  1.,  3., 15., 16.])
+    """
+    if len(numbers) == 0:
+        return np.zeros(KNOTS)
+    by_rank = np.quantile(numbers, np.linspace(0.01, 0.99, KNOTS))
+    by_distance = np.linspace(by_rank[0], by_rank[-1], KNOTS)
+    return np.sort(np.concatenate([by_rank[::2], by_distance[1::2]]))
 
 
 def _decimals(numbers: NDArray[np.float64], *, single: bool) -> int | None:

@@ -23,6 +23,7 @@ from cellmend.inference import (
     cell_nll,
     cell_pi,
     cell_pi_clamped,
+    expected_errors,
     in_chunks,
     judge,
     level_probabilities,
@@ -30,12 +31,15 @@ from cellmend.inference import (
     reconstruct,
     suspicion,
 )
+from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
 from cellmend.settings import REPAIR_METHODS, SCORES, SettingError, check_settings, one_of
 from cellmend.tables import Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
+
+STEPS = 40  # an epoch, unless batch_size is given: small and large tables are then trained alike
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,10 +49,18 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     ----------
     weights : "coordinate" (RVAE-CVI), "amortized" (RVAE-AVI) or "none" (a plain VAE).
     alpha : prior probability that a cell is clean; `predict` calls the share 1 - alpha of the worst rows outliers.
-    outlier_scale : width of the corrupted component, in standard deviations of the column.
+    outlier, outlier_scale : the corrupted component of numbers, "gaussian" or "cauchy", and its width in standard
+        deviations of the column.
+    components : how many components the clean distribution of a real column has beside the decoder's Gaussian.
+    binned : should numbers enter the network bounded, as how far they are along each of 16 stretches?
+    hide : while training, up to this share of a row's cells is hidden from the encoder.
+    networks : how many are trained side by side; their probabilities are averaged.
+    kl_weight : of the latent variable's KL in the bound; 1 in the paper.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
-    epochs, batch_size, learning_rate, weight_decay : training with Adam.
-    repair_method : "map", "one-stage" or "two-stage"; scores follow it, as in the paper.
+    epochs, batch_size, learning_rate, weight_decay : training with Adam; batch_size None: a fortieth of the rows,
+        from 32 to 1024.
+    repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
+        that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged and repaired.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
@@ -73,15 +85,21 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         *,
         weights: str = "coordinate",
         alpha: float = 0.95,
+        outlier: str = "cauchy",
         outlier_scale: float = 2.0,
+        components: int = 8,
+        binned: bool = True,
+        hide: float = 0.5,
+        networks: int = 1,
+        kl_weight: float = 1.0,
         latent_dim: int = 20,
-        hidden_dim: int = 400,
+        hidden_dim: int = 800,
         embedding_dim: int = 50,
         epochs: int = 100,
-        batch_size: int = 150,
+        batch_size: int | None = None,
         learning_rate: float = 1e-3,
         weight_decay: float = 0.0,
-        repair_method: str = "map",
+        repair_method: str = "hidden",
         threshold: float = 0.5,
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
@@ -91,7 +109,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     ) -> None:
         self.weights = weights
         self.alpha = alpha
+        self.outlier = outlier
         self.outlier_scale = outlier_scale
+        self.components = components
+        self.binned = binned
+        self.hide = hide
+        self.networks = networks
+        self.kl_weight = kl_weight
         self.latent_dim = latent_dim
         self.hidden_dim = hidden_dim
         self.embedding_dim = embedding_dim
@@ -123,10 +147,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
         self.encoder_ = TableEncoder.fit(self.schema_, table)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
-        self.network_ = self._new_network()
-        self.network_.initialize(torch.Generator().manual_seed(self.seed_))
-        self.network_.to(self._device())
-        return table, self.encoder_.encode(table).to(self._device())
+        self.network_ = _as_one(self._members()).to(self._device())
+        cells = self.encoder_.encode(table).to(self._device())
+        if self.networks > 1:
+            each = (self.networks, *cells.values.shape)
+            cells = Cells(cells.values.expand(each), cells.observed.expand(each))
+        return table, cells
 
     def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor, weight_decay: float | Tensor) -> Tensor:
         with progress(self.epochs, shown=self.verbose) as on_epoch:
@@ -135,8 +161,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 cells,
                 weights=self.weights,
                 alpha=alpha,
+                kl_weight=self.kl_weight,
+                hide=self.hide,
                 epochs=self.epochs,
-                batch_size=self.batch_size,
+                batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 32), 1024),
                 learning_rate=self.learning_rate,
                 weight_decay=weight_decay,
                 generator=self._generator(),
@@ -144,7 +172,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             )
 
     def _finish(self, table: Table, history: Tensor) -> None:
-        self.history_: list[float] = history.tolist()
+        self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
         self.offset_ = float(np.quantile(-self._row_scores(table), 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
@@ -159,7 +187,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each cell is, (rows, columns), higher = worse: kind "pi" (-log pi) or "nll" (-log p)."""
-        score = {"pi": cell_pi, "nll": cell_nll}[self._score_kind(kind)]
+        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": cell_pi}[self._score_kind(kind)]
         table = self._read(X)
         return self.encoder_.spread(self._score(table, score), table)
 
@@ -182,7 +210,14 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def score(self, X: Any, y: Any = None) -> float:
         """Mean ELBO per row, higher = better; what GridSearchCV compares by default."""
         bounds = [
-            lower_bound(self.network_, cells, weights=self.weights, alpha=self.alpha, generator=self._generator(first))
+            lower_bound(
+                self.network_,
+                cells,
+                weights=self.weights,
+                alpha=self.alpha,
+                kl_weight=self.kl_weight,
+                generator=self._generator(first),
+            )
             for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X)))
         ]
         return float(torch.cat(bounds).double().mean())
@@ -288,7 +323,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return torch.cat(parts).numpy()
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
-        score = {"pi": cell_pi_clamped, "nll": cell_nll}[self._score_kind(kind)]
+        score = {"pi": cell_pi_clamped, "nll": cell_nll, "suspicion": expected_errors}[self._score_kind(kind)]
         return self._score(table, score).sum(axis=1)
 
     def _examine(
@@ -311,17 +346,25 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
             raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
-        return one_of("kind", kind or ("nll" if self.weights == "none" else "pi"), SCORES)
+        best = "suspicion" if self.repair_method == "hidden" else "nll" if self.weights == "none" else "pi"
+        return one_of("kind", kind or best, SCORES)
 
-    def _new_network(self) -> RVAE:
-        return RVAE(
-            self.encoder_.columns,
-            latent_dim=self.latent_dim,
-            hidden_dim=self.hidden_dim,
-            embedding_dim=self.embedding_dim,
-            outlier_scale=self.outlier_scale,
-            amortized=self.weights == "amortized",
-        )
+    def _members(self) -> list[RVAE]:
+        """Untrained networks, each drawn by its own seed."""
+        members = []
+        for number in range(self.networks):
+            member = RVAE(
+                self.encoder_.columns,
+                Distributions(self.outlier, self.outlier_scale, self.components, self.binned),
+                latent_dim=self.latent_dim,
+                hidden_dim=self.hidden_dim,
+                embedding_dim=self.embedding_dim,
+                amortized=self.weights == "amortized",
+                masked=self.hide > 0,
+            )
+            member.initialize(torch.Generator().manual_seed(self.seed_ + number))
+            members.append(member)
+        return members
 
     def _device(self) -> torch.device:
         if self.device == "auto":
@@ -368,18 +411,23 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
         raise SettingError(f"Menders fitted together must have equal settings but for {', '.join(free)}.")
     started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
-    first, networks = menders[0], [mender.network_ for mender in menders]
+    first = menders[0]
     try:
-        cells = Cells(*(torch.stack(each) for each in zip(*((c.values, c.observed) for _, c in started), strict=True)))
-        together = stack(networks)
+        members = [member for mender in menders for member in mender._members()]
+        pieces = [(c.values, c.observed) for _, c in started]
+        values, observed = (torch.stack(each).flatten(0, -3) for each in zip(*pieces, strict=True))
+        together = stack(members).to(values.device)
     except RuntimeError as error:
         raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
-    alpha = torch.tensor([mender.alpha for mender in menders], device=cells.values.device)[:, None, None]
-    weight_decay = decay_of_each([mender.weight_decay for mender in menders], cells.values.device)
-    history = first._train(together, cells, alpha, weight_decay)
-    unstack(together, networks)
-    for mender, (table, _), own in zip(menders, started, history.unbind(-1), strict=True):
-        mender._finish(table, own)
+    alphas = [mender.alpha for mender in menders for _ in range(mender.networks)]
+    decays = [mender.weight_decay for mender in menders for _ in range(mender.networks)]
+    alpha = torch.tensor(alphas, device=values.device)[:, None, None]
+    history = first._train(together, Cells(values, observed), alpha, decay_of_each(decays, values.device))
+    unstack(together, members)
+    for place, (mender, (table, _)) in enumerate(zip(menders, started, strict=True)):
+        own = slice(place * first.networks, (place + 1) * first.networks)
+        mender.network_ = _as_one(members[own]).to(values.device)
+        mender._finish(table, history[:, own].mean(-1))
 
 
 def load(path: str | Path) -> CellMender:
@@ -392,9 +440,10 @@ def load(path: str | Path) -> CellMender:
         names = [column.name for column in mender.schema_]
         mender.names_ = header["names"]
         mender.encoder_ = TableEncoder.from_json(header["columns"], names)
-        mender.network_ = mender._new_network()
+        mender.seed_ = header["seed"]
+        mender.network_ = _as_one(mender._members())
         mender.network_.load_state_dict(weights)
-        mender.seed_, mender.offset_, mender.history_ = header["seed"], header["offset"], header["history"]
+        mender.offset_, mender.history_ = header["offset"], header["history"]
         mender.n_features_in_ = len(names)
         if header["named"]:
             mender.feature_names_in_ = np.array(names, dtype=object)
@@ -409,6 +458,10 @@ def load(path: str | Path) -> CellMender:
         mender.device = "auto"
         mender.network_.to(mender._device())
     return mender
+
+
+def _as_one(members: Sequence[RVAE]) -> RVAE:
+    return members[0] if len(members) == 1 else stack(members)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cellmend.encoding import TableEncoder
-from cellmend.inference import Evidence, Reconstruction, cell_pi, suspicion
+from cellmend.inference import Evidence, Reconstruction, cell_pi, probabilities_of, suspicion
 from cellmend.network import RVAE
 from cellmend.tables import Table
 
@@ -63,11 +63,11 @@ def expect(
 ) -> list[Expectation]:
     """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
     rows, columns = flagged.nonzero(as_tuple=True)
-    low, high = network.interval(seen.decoded)
+    low, high = (bound.mean(0) if bound.dim() == 3 else bound for bound in network.interval(seen.decoded))
     each = [cell_pi(evidence), suspicion(evidence), seen.values, low, high]
     cells = torch.stack(each)[:, rows, columns]  # (5, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
-    for span, probabilities in network.probabilities(seen.decoded):
+    for span, probabilities in probabilities_of(network, seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
         at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
         best = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)

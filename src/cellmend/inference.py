@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 from cellmend.encoding import Cells
 from cellmend.network import RVAE, clean_logit, elbo, sample_latent
 
+HIDING_ROUNDS = 2  # after the first: which cells look wrong changes little then
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
 CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
@@ -23,12 +24,13 @@ CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the network says of each cell, (B, D)."""
+    """What the network says of each cell, (B, D); `decoded` has a leading M if M networks were asked."""
 
     log_clean: Tensor  # log p(x|z)
     logit: Tensor  # log odds that the cell is clean
+    alone: Tensor  # the same with only the cell itself hidden; with methods of the paper as `logit`
     decoded: Tensor  # (B, all widths), parameters of the clean component
-    drawn: Tensor  # the last x of one-stage; of no meaning with method "map"
+    drawn: Tensor  # the last x of one-stage; of no meaning with other methods
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,20 @@ class Reconstruction:
 
 def in_chunks(network: RVAE, cells: Cells) -> Iterator[tuple[int, Cells]]:
     """First row and cells of pieces of the table that need bounded memory, on the network's device."""
-    device = network.decoder_output.bias.device
-    most_levels = max(network.embeddings.most_levels, 1)
-    width = network.decoder_hidden.weight.shape[1] + cells.values.shape[1] * most_levels
-    rows = max(1, CHUNK_NUMBERS // width)
+    bias = network.decoder_output.bias
+    columns, most_levels = cells.values.shape[1], max(network.embeddings.most_levels, 1)
+    hidden = network.decoder_hidden.weight.shape[-1] * (columns if network.masked else 1)
+    networks = len(bias) if bias.dim() == 2 else 1
+    rows = max(1, CHUNK_NUMBERS // (networks * (hidden + columns * most_levels)))
     for first in range(0, len(cells), rows):
-        yield first, cells[first : first + rows].to(device)
+        yield first, cells[first : first + rows].to(bias.device)
 
 
 @torch.no_grad()
 def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: float, generator: Generator) -> Evidence:
-    """Is each cell clean? With method "map" z is the encoder's mean, else the last z of one-stage."""
+    """Is each cell clean? By the encoder's mean ("map"), the last z of one-stage, or with the cell hidden."""
+    if method == "hidden":
+        return judge_hidden(network, cells, alpha=alpha)
     if method == "map":
         drawn, z = cells.values, network.encode(cells).mu
     else:
@@ -62,7 +67,32 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
     logit = clean_logit(log_clean, network.log_corrupted(cells), alpha=alpha)
     if weights == "amortized" and method == "map":
         logit = torch.where(cells.values.isfinite(), network.weight_logits(cells), logit)
-    return Evidence(log_clean, logit, decoded, drawn)
+    return Evidence(log_clean, logit, logit, decoded, drawn)
+
+
+def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
+    """Each cell by a row in which it is hidden, and then also the cells that look wrong."""
+    stacked = network.decoder_output.bias.dim() == 2
+    log_corrupted = network.log_corrupted(cells)
+    shown = cells.observed
+    logits = []
+    for _ in range(1 + HIDING_ROUNDS):
+        seen = Cells(cells.values, shown)
+        if stacked:
+            each = (len(network.decoder_output.bias), *shown.shape)
+            seen = Cells(cells.values.expand(each), shown.expand(each))
+        decoded = network.decode_hidden(seen)
+        log_clean = over_networks(network.log_clean(seen, decoded))
+        logits.append(clean_logit(log_clean, log_corrupted, alpha=alpha))
+        shown = cells.observed & (logits[-1] > 0)
+    return Evidence(log_clean, logits[-1], logits[0], decoded, cells.values)
+
+
+def over_networks(log_probability: Tensor) -> Tensor:
+    """Log of the mean probability by M networks, (M, B, D) to (B, D); of a single one (B, D) as it is."""
+    if log_probability.dim() == 2:
+        return log_probability
+    return log_probability.logsumexp(0) - math.log(len(log_probability))
 
 
 @torch.no_grad()
@@ -71,8 +101,8 @@ def reconstruct(
 ) -> Reconstruction:
     """Each row as the clean component sees it, from what `judge` said by the same method."""
     nothing = torch.zeros_like(cells.observed)
-    if method == "map":
-        return Reconstruction(network.mode(evidence.decoded), evidence.decoded, nothing)
+    if method in ("map", "hidden"):
+        return Reconstruction(best(network, evidence.decoded), evidence.decoded, nothing)
     if method == "one-stage":
         return Reconstruction(evidence.drawn, evidence.decoded, nothing)
     # Two-stage: draw which cells are clean, hold those, and go over the rest again.
@@ -96,12 +126,29 @@ def pseudo_gibbs(network: RVAE, cells: Cells, kept: Tensor, generator: Generator
     return state.values, z
 
 
+def best(network: RVAE, decoded: Tensor) -> Tensor:
+    """The best single value of each cell, (B, D): of several networks the mean, or the level of the most."""
+    if decoded.dim() == 2:
+        return network.best(decoded)
+    values = network.best(decoded).mean(0)
+    for span, probabilities in network.probabilities(decoded):
+        values[:, span] = probabilities.mean(0).argmax(-1).to(values.dtype)
+    return values
+
+
 @torch.no_grad()
-def lower_bound(network: RVAE, cells: Cells, *, weights: str, alpha: float, generator: Generator) -> Tensor:
-    """ELBO of each row at one sample of z, (B,)."""
+def lower_bound(
+    network: RVAE, cells: Cells, *, weights: str, alpha: float, kl_weight: float, generator: Generator
+) -> Tensor:
+    """ELBO of each row at one sample of z, (B,); of several networks its mean."""
+    bias = network.decoder_output.bias
+    if bias.dim() == 2:
+        each = (len(bias), *cells.values.shape)
+        cells = Cells(cells.values.expand(each), cells.observed.expand(each))
     latent = network.encode(cells)
     z = sample_latent(latent, generator)
-    return elbo(network, cells, z, latent, weights=weights, alpha=alpha)
+    bound = elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
+    return bound.mean(0) if bound.dim() == 2 else bound
 
 
 def cell_nll(evidence: Evidence) -> Tensor:
@@ -120,15 +167,26 @@ def cell_pi_clamped(evidence: Evidence) -> Tensor:
     return F.softplus(-evidence.logit.clamp(-furthest, furthest))
 
 
+def expected_errors(evidence: Evidence) -> Tensor:
+    """1 - pi with only the cell itself hidden, (B, D): summed over a row, how many of its cells are wrong."""
+    return (-evidence.alone).sigmoid()
+
+
 def suspicion(evidence: Evidence) -> Tensor:
     """1 - pi, (B, D)."""
     return (-evidence.logit).sigmoid()
 
 
+def probabilities_of(network: RVAE, decoded: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """For each coded kind its columns and the probability of every level, (B, D_k, C), mean of the networks."""
+    for span, probabilities in network.probabilities(decoded):
+        yield span, probabilities.mean(0) if probabilities.dim() == 4 else probabilities
+
+
 @torch.no_grad()
 def level_probabilities(network: RVAE, seen: Reconstruction) -> Iterator[tuple[int, Tensor]]:
     """Each coded column and the probability of its levels, (B, C); certainty where a cell was kept."""
-    for span, probabilities in network.probabilities(seen.decoded):
+    for span, probabilities in probabilities_of(network, seen.decoded):
         kept, levels = seen.kept[:, span, None], seen.values[:, span].long()
         certain = F.one_hot(levels, probabilities.shape[-1]).to(probabilities.dtype)
         yield from zip(

@@ -2,7 +2,7 @@
 
 Each class handles all D_k columns of its kind at once. `values` are (B, D_k), `decoded` is the
 kind's slice of the decoder's output, (B, width); of stacked networks (network.py) all have a leading
-M. Scores, weights, sampling and repair follow from `log_clean`, `log_corrupted`, `mode`, `sample` and
+M. Scores, weights, sampling and repair follow from `log_clean`, `log_corrupted`, `best`, `sample` and
 `interval`; nothing outside this module asks which kind a column is.
 """
 
@@ -10,55 +10,116 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.encoding import CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.encoding import KNOTS, CountColumn, EncodedColumn, LevelColumn, RealColumn
 
 LOG_VARIANCE = (-3.0, 3.0)  # of a real column, as in the authors' code
+MIXTURE_LOG_VARIANCE = (-6.0, 3.0)  # with components; narrow ones hold values that occur again and again
+LEAST_STRETCH = 1e-6  # between knots that coincide: a step
 LOG_RATE = (-10.0, 14.0)  # of a count; keeps exp finite and Poisson sampling fast
 EDGE = 1e4  # stands for infinity in ordinal thresholds: sigmoid(EDGE) is 1
 LEAST_STEP = 1e-4  # between ordinal thresholds: a level that never occurs stays possible
+HALVINGS = 24  # to find a quantile of a mixture
 INTERVAL = 0.9  # share of the clean component between low and high
 
 
+@dataclass(frozen=True)
+class Distributions:
+    """How columns are modelled: settings of CellMender, where they are explained."""
+
+    outlier: str
+    outlier_scale: float
+    components: int
+    binned: bool
+
+
 class Real(nn.Module):
-    """Standardised numbers. Clean: Gaussian at the decoder's mean. Corrupted: a wide Gaussian at 0."""
+    """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian or Cauchy at 0.
+
+    With `components` the clean distribution is a mixture: that Gaussian and components whose places and widths
+    are learned for the column, all weighed by the decoder. A column is then (mean, logits of the weights).
+    """
 
     coded: Literal[False] = False  # enters the network as a number
-    corrupted_log_variance: Tensor
+    knots: Tensor
+    owner: Tensor
 
-    def __init__(self, columns: Sequence[RealColumn], *, outlier_scale: float) -> None:
+    def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
         super().__init__()
-        self.width = len(columns)
-        constant(self, "corrupted_log_variance", torch.tensor(2 * math.log(outlier_scale)))
-        self.log_variance = nn.Parameter(torch.zeros(len(columns)))
+        self.how = how
+        self.columns, self.each = len(columns), 1 + (how.components + 1 if how.components else 0)
+        self.width, self.features = self.columns * self.each, KNOTS - 1 if how.binned else 1
+        knots = torch.tensor([column.knots for column in columns])  # (D, KNOTS)
+        constant(self, "knots", knots)
+        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
+        self.log_variance = nn.Parameter(torch.zeros(self.columns))
+        if how.components:
+            chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
+            span = (knots[:, -1:] - knots[:, :1]).clamp_min(1e-2)
+            self.places = nn.Parameter(knots[:, chosen])  # (D, components)
+            self.widths = nn.Parameter((span / how.components).square().log().repeat(1, how.components))
 
     def inputs(self, values: Tensor) -> Tensor:
-        return values
+        """(B, D, 1); or how far each stretch between knots is passed, (B, D, KNOTS - 1), bounded by 0 and 1."""
+        if not self.how.binned:
+            return values.unsqueeze(-1)
+        low, high = self.knots[..., None, :, :-1], self.knots[..., None, :, 1:]
+        return ((values.unsqueeze(-1) - low) / (high - low).clamp_min(LEAST_STRETCH)).clamp(0, 1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
-        return gaussian_log_density(values, decoded, self._log_variance())
+        if not self.how.components:
+            return gaussian_log_density(values, decoded, self._log_variance().squeeze(-1))
+        log_weights, means, log_variances = self._mixture(decoded)
+        return (log_weights + gaussian_log_density(values.unsqueeze(-1), means, log_variances)).logsumexp(-1)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
-        return gaussian_log_density(values, values.new_zeros(()), self.corrupted_log_variance)
+        scale = self.how.outlier_scale
+        if self.how.outlier == "cauchy":
+            return -(values / scale).square().log1p() - math.log(math.pi * scale)
+        return gaussian_log_density(values, values.new_zeros(()), values.new_tensor(2 * math.log(scale)))
 
-    def mode(self, decoded: Tensor) -> Tensor:
-        return decoded
+    def best(self, decoded: Tensor) -> Tensor:
+        if not self.how.components:
+            return decoded
+        log_weights, means, _ = self._mixture(decoded)
+        return (log_weights.exp() * means).sum(-1)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
-        noise = torch.randn(decoded.shape, generator=generator, device=decoded.device)
-        return decoded + noise * (0.5 * self._log_variance()).exp()
+        log_weights, means, log_variances = self._mixture(decoded)
+        chosen = sample_levels(log_weights.exp(), generator).long().unsqueeze(-1)
+        noise = torch.randn(chosen.shape, generator=generator, device=decoded.device)
+        drawn = means.gather(-1, chosen) + noise * (0.5 * log_variances.expand(means.shape).gather(-1, chosen)).exp()
+        return drawn.squeeze(-1)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
-        reach = torch.special.ndtri(torch.tensor(0.5 + INTERVAL / 2)) * (0.5 * self._log_variance()).exp()
-        return decoded - reach, decoded + reach
+        log_weights, means, log_variances = self._mixture(decoded)
+        sds = (0.5 * log_variances).exp()
+        return tuple(  # type: ignore[return-value]
+            mixture_quantile(log_weights.exp(), means, sds, share) for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
+        )
+
+    def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Log weights and means (B, D, components + 1), the decoder's Gaussian first, and log variances."""
+        if not self.how.components:
+            return torch.zeros_like(decoded).unsqueeze(-1), decoded.unsqueeze(-1), self._log_variance()
+        own = decoded.view(*decoded.shape[:-1], self.columns, self.each)
+        places = self.places.unsqueeze(-3).expand(*own.shape[:-1], -1)
+        widths = self.widths.clamp(*self._range()).unsqueeze(-3)
+        log_variances = torch.cat([self._log_variance(), widths], -1)
+        return own[..., 1:].log_softmax(-1), torch.cat([own[..., :1], places], -1), log_variances
 
     def _log_variance(self) -> Tensor:
-        return self.log_variance.clamp(*LOG_VARIANCE).unsqueeze(-2)  # the same for all rows
+        """Of the decoder's Gaussian, the same for all rows, (1, D, 1)."""
+        return self.log_variance.clamp(*self._range())[..., None, :, None]
+
+    def _range(self) -> tuple[float, float]:
+        return MIXTURE_LOG_VARIANCE if self.how.components else LOG_VARIANCE
 
 
 class Category(nn.Module):
@@ -74,7 +135,7 @@ class Category(nn.Module):
     member: Tensor
     log_uniform: Tensor
 
-    def __init__(self, columns: Sequence[LevelColumn], *, outlier_scale: float) -> None:
+    def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         super().__init__()
         levels = torch.tensor([len(column.levels) for column in columns])
         self.width = int(levels.sum())
@@ -98,7 +159,7 @@ class Category(nn.Module):
         none = decoded.new_full((*decoded.shape[:-1], 1), -torch.inf)
         return torch.cat([decoded, none], -1)[..., self.padded].softmax(-1)
 
-    def mode(self, decoded: Tensor) -> Tensor:
+    def best(self, decoded: Tensor) -> Tensor:
         return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
@@ -121,19 +182,21 @@ class Count(nn.Module):
     """Whole numbers from 0. Clean: Poisson at the decoder's rate. Corrupted: Poisson of a large rate."""
 
     coded: Literal[False] = False
+    owner: Tensor
     log_mean: Tensor
     corrupted_rate: Tensor
 
-    def __init__(self, columns: Sequence[CountColumn], *, outlier_scale: float) -> None:
+    def __init__(self, columns: Sequence[CountColumn], how: Distributions) -> None:
         super().__init__()
-        self.width = len(columns)
+        self.width, self.features = len(columns), 1
+        constant(self, "owner", torch.arange(self.width))
         mean = torch.tensor([column.mean for column in columns]).clamp_min(1e-3)
         sd = torch.tensor([column.sd for column in columns])
         constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
-        constant(self, "corrupted_rate", mean + outlier_scale * sd.clamp_min(1.0))
+        constant(self, "corrupted_rate", mean + how.outlier_scale * sd.clamp_min(1.0))
 
     def inputs(self, values: Tensor) -> Tensor:
-        return values.log1p() - self.log_mean.exp().log1p().unsqueeze(-2)
+        return (values.log1p() - self.log_mean.exp().log1p().unsqueeze(-2)).unsqueeze(-1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         return poisson_log_probability(values, self._log_rate(decoded))
@@ -141,7 +204,7 @@ class Count(nn.Module):
     def log_corrupted(self, values: Tensor) -> Tensor:
         return poisson_log_probability(values, self.corrupted_rate.log().unsqueeze(-2))
 
-    def mode(self, decoded: Tensor) -> Tensor:
+    def best(self, decoded: Tensor) -> Tensor:
         return self._log_rate(decoded).exp().floor()
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
@@ -162,13 +225,15 @@ class Ordinal(nn.Module):
     """
 
     coded: Literal[True] = True
+    owner: Tensor
     inner: Tensor
     log_uniform: Tensor
 
-    def __init__(self, columns: Sequence[LevelColumn], *, outlier_scale: float) -> None:
+    def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         super().__init__()
         levels = torch.tensor([len(column.levels) for column in columns])
         self.width = len(columns)
+        constant(self, "owner", torch.arange(self.width))
         most = int(levels.max())
         # Thresholds start evenly over -2 to 2, a single one at 0; a step is softplus(raw step).
         step = (4 / (levels.float() - 2).clamp_min(1)).expm1().log()
@@ -191,7 +256,7 @@ class Ordinal(nn.Module):
         bounds = self._bounds() - decoded[..., None]
         return bounds[..., 1:].sigmoid() - bounds[..., :-1].sigmoid()
 
-    def mode(self, decoded: Tensor) -> Tensor:
+    def best(self, decoded: Tensor) -> Tensor:
         return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
@@ -220,10 +285,9 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 }
 
 
-def make_likelihood(columns: Sequence[EncodedColumn], *, outlier_scale: float) -> Likelihood:
+def make_likelihood(columns: Sequence[EncodedColumn], how: Distributions) -> Likelihood:
     """The likelihood of columns that are all of one kind."""
-    kind = LIKELIHOODS[columns[0].kind]
-    return kind(columns, outlier_scale=outlier_scale)  # type: ignore[arg-type]
+    return LIKELIHOODS[columns[0].kind](columns, how)  # type: ignore[arg-type]
 
 
 def gaussian_log_density(values: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -233,6 +297,20 @@ def gaussian_log_density(values: Tensor, mean: Tensor, log_variance: Tensor) -> 
     tensor([-0.9189])
     """
     return -0.5 * ((values - mean).square() * (-log_variance).exp() + log_variance + math.log(2 * math.pi))
+
+
+def mixture_quantile(weights: Tensor, means: Tensor, sds: Tensor, share: float) -> Tensor:
+    """Below it lies this share of a mixture of Gaussians, all (..., K); found by halving.
+
+    >>> mixture_quantile(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]), 0.975)
+    tensor(3.9600)
+    """
+    low, high = (means - 6 * sds).amin(-1), (means + 6 * sds).amax(-1)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = (weights * torch.special.ndtr((middle.unsqueeze(-1) - means) / sds)).sum(-1) < share
+        low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+    return (low + high) / 2
 
 
 def poisson_log_probability(values: Tensor, log_rate: Tensor) -> Tensor:

@@ -17,10 +17,11 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, EncodedColumn
-from cellmend.likelihoods import Likelihood, constant, make_likelihood, padded_rows
+from cellmend.likelihoods import Distributions, Likelihood, constant, make_likelihood, padded_rows
 
 LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its column cannot hold
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite
+REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 
 
@@ -49,15 +50,27 @@ class ColumnNetwork(nn.Module):
     `columns` stand grouped by kind, as TableEncoder gives them. Call `initialize` before training.
     """
 
-    def __init__(self, columns: Sequence[EncodedColumn], *, embedding_dim: int, outlier_scale: float) -> None:
+    own: Tensor
+    own_place: Tensor
+
+    def __init__(
+        self, columns: Sequence[EncodedColumn], how: Distributions, *, embedding_dim: int, masked: bool
+    ) -> None:
         super().__init__()
         groups = [list(group) for _, group in groupby(columns, key=lambda column: column.kind)]
-        likelihoods = [make_likelihood(group, outlier_scale=outlier_scale) for group in groups]
+        likelihoods = [make_likelihood(group, how) for group in groups]
         self.likelihoods = nn.ModuleList(likelihoods)
         self.parts = _lay_out(likelihoods, [len(group) for group in groups])
         self.embeddings = Embeddings(_levels(self.parts, columns), embedding_dim)
-        self.numbers = sum(part.likelihood.width for part in self.parts if not part.likelihood.coded)
+        self.masked = masked
         self.outputs = sum(likelihood.width for likelihood in likelihoods)
+        owner = torch.cat([p.likelihood.owner + p.columns.start for p in self.parts])  # column of each output
+        counts = owner.bincount()
+        # Padded to whole vector registers: a row's sums then do not depend on where it stands among the others.
+        own = F.pad(padded_rows(counts, beyond=0), (0, -int(counts.max()) % REGISTER))
+        constant(self, "own", own)  # (D, W) the outputs of each column
+        first = counts.cumsum(0) - counts
+        constant(self, "own_place", owner * own.shape[1] + torch.arange(len(owner)) - first[owner])  # (all widths,)
 
     def initialize(self, generator: Generator) -> None:
         """Draw all weights."""
@@ -79,9 +92,9 @@ class ColumnNetwork(nn.Module):
         each = [p.likelihood.log_corrupted(values[..., p.columns]) for p in self.parts]
         return torch.where(possible, torch.cat(each, dim=-1), 0.0)
 
-    def mode(self, decoded: Tensor) -> Tensor:
-        """The most probable clean value of each cell, (B, D)."""
-        return torch.cat([p.likelihood.mode(decoded[..., p.outputs]) for p in self.parts], dim=-1)
+    def best(self, decoded: Tensor) -> Tensor:
+        """The best single clean value of each cell: a mean, or the most probable level, (B, D)."""
+        return torch.cat([p.likelihood.best(decoded[..., p.outputs]) for p in self.parts], dim=-1)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
         """A draw from the clean component of each cell, (B, D)."""
@@ -99,51 +112,59 @@ class ColumnNetwork(nn.Module):
             if part.likelihood.coded:
                 yield part.columns, part.likelihood.probabilities(decoded[..., part.outputs])
 
-    def inputs(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
-        """Numbers (B, numbers), 0 where unknown; level numbers (B, coded), and which are known."""
+    def inputs(self, cells: Cells) -> Inputs:
+        """What the first layer takes of each column."""
         known = cells.observed & cells.values.isfinite()
         values = torch.where(known, cells.values, 0.0)
-        numbers = [
-            p.likelihood.inputs(values[..., p.columns]) * known[..., p.columns]
-            for p in self.parts
-            if not p.likelihood.coded
-        ]
-        coded = [p.columns for p in self.parts if p.likelihood.coded]
-        return (
-            _join(numbers, values),
-            _join([values[..., c] for c in coded], values).long(),
-            _join([known[..., c].float() for c in coded], values),
+        return Inputs(
+            [
+                p.likelihood.inputs(values[..., p.columns]) * known[..., p.columns, None]
+                for p in self.parts
+                if not p.likelihood.coded
+            ],
+            _join([values[..., p.columns] for p in self.parts if p.likelihood.coded], values).long(),
+            known.to(values.dtype),
         )
+
+
+class Inputs(NamedTuple):
+    """A row for the first layer: 0 where unknown."""
+
+    numbers: list[Tensor]  # of each kind of numbers (B, D_k, features)
+    levels: Tensor  # (B, coded), of any value where unknown
+    known: Tensor  # (B, D)
 
 
 class RVAE(ColumnNetwork):
     """Robust variational autoencoder over mixed columns, one hidden layer each way.
 
-    With `amortized` a second network gives the logits of the weights pi (RVAE-AVI).
+    With `amortized` a second network gives the logits of the weights pi (RVAE-AVI). With `masked` the first layer
+    is told which cells it does not see.
     """
 
     def __init__(
         self,
         columns: Sequence[EncodedColumn],
+        how: Distributions,
         *,
         latent_dim: int,
         hidden_dim: int,
         embedding_dim: int,
-        outlier_scale: float,
         amortized: bool,
+        masked: bool,
     ) -> None:
-        super().__init__(columns, embedding_dim=embedding_dim, outlier_scale=outlier_scale)
-        self.encoder_input = InputLayer(self.numbers, self.embeddings, hidden_dim)
+        super().__init__(columns, how, embedding_dim=embedding_dim, masked=masked)
+        self.encoder_input = InputLayer(self, hidden_dim)
         self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
         self.decoder_hidden = Linear(latent_dim, hidden_dim)
         self.decoder_output = Linear(hidden_dim, self.outputs)
         if amortized:
-            self.weight_input = InputLayer(self.numbers, self.embeddings, hidden_dim)
+            self.weight_input = InputLayer(self, hidden_dim)
             self.weight_output = Linear(hidden_dim, len(columns))
 
     def encode(self, cells: Cells) -> Latent:
         """q(z|x) of each row."""
-        hidden = self.encoder_input(*self.inputs(cells), self.embeddings).relu()
+        hidden = self.encoder_input(self.inputs(cells), self.embeddings).relu()
         mu, log_variance = self.encoder_output(hidden).chunk(2, dim=-1)
         return Latent(mu, log_variance.clamp(*LATENT_LOG_VARIANCE))
 
@@ -151,9 +172,20 @@ class RVAE(ColumnNetwork):
         """(B, K) to the parameters of every column's clean component, (B, all widths)."""
         return self.decoder_output(self.decoder_hidden(z).relu())
 
+    def decode_hidden(self, cells: Cells) -> Tensor:
+        """As `decode` at the encoder's mean, but each column's parameters come from a row with its own cell hidden.
+
+        Hiding a cell takes a known vector from the first layer's sum, so that only what follows is done D times.
+        """
+        inputs = self.inputs(cells)
+        total = self.encoder_input(inputs, self.embeddings).unsqueeze(-2)
+        hidden = (total - self.encoder_input.each(inputs, self.embeddings)).relu()  # (B, D, H)
+        mu, _ = self.encoder_output(hidden.flatten(-3, -2)).chunk(2, dim=-1)  # (B * D, K)
+        return self.decoder_output.each(self.decoder_hidden(mu).relu().view(hidden.shape), self.own, self.own_place)
+
     def weight_logits(self, cells: Cells) -> Tensor:
         """RVAE-AVI: logits of pi from the second network, (B, D)."""
-        return self.weight_output(self.weight_input(*self.inputs(cells), self.embeddings).relu())
+        return self.weight_output(self.weight_input(self.inputs(cells), self.embeddings).relu())
 
 
 class Linear(nn.Module):
@@ -169,6 +201,11 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return affine(x, self.weight, self.bias)
+
+    def each(self, x: Tensor, own: Tensor, place: Tensor) -> Tensor:
+        """x (B, D, in) to (B, out): a column's own outputs (D, W) from its own x; `place` (out,) puts them in order."""
+        answers = torch.einsum("...bdi,...idw->...bdw", x, self.weight[..., own])
+        return answers.flatten(-2)[..., place] + self.bias.unsqueeze(-2)
 
 
 class Embeddings(nn.Module):
@@ -207,41 +244,72 @@ class InputLayer(nn.Module):
     rows than a column has levels, these products are made once per level and looked up.
     """
 
-    def __init__(self, numbers: int, embeddings: Embeddings, hidden_dim: int) -> None:
+    def __init__(self, network: ColumnNetwork, hidden_dim: int) -> None:
         super().__init__()
-        embedding_dim = embeddings.vectors.shape[1]
-        self.number_weight = nn.Parameter(torch.empty(numbers, hidden_dim))
-        self.level_weight = nn.Parameter(torch.empty(embeddings.columns, embedding_dim, hidden_dim))
+        embeddings, self.parts = network.embeddings, network.parts
+        features = sum(_count(p.columns) * p.likelihood.features for p in self.parts if not p.likelihood.coded)
+        known = sum(_count(p.columns) for p in self.parts) if network.masked else 0
+        self.number_weight = nn.Parameter(torch.empty(features, hidden_dim))
+        self.level_weight = nn.Parameter(torch.empty(embeddings.columns, embeddings.vectors.shape[1], hidden_dim))
+        self.known_weight = nn.Parameter(torch.empty(known, hidden_dim))
         self.bias = nn.Parameter(torch.empty(hidden_dim))
 
     def initialize(self, generator: Generator) -> None:
         columns, embedding_dim, _ = self.level_weight.shape
-        fan_in = self.number_weight.shape[0] + columns * embedding_dim
-        _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias)
+        fan_in = len(self.number_weight) + columns * embedding_dim + len(self.known_weight)
+        _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias, self.known_weight)
 
-    def forward(self, numbers: Tensor, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        hidden = affine(numbers, self.number_weight, self.bias)
+    def forward(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
+        numbers = [each.flatten(-2) for each in inputs.numbers]
+        if self.known_weight.shape[-2]:
+            weight = torch.cat([self.number_weight, self.known_weight], -2)
+            hidden = affine(_join([*numbers, inputs.known], inputs.known), weight, self.bias)
+        else:
+            hidden = affine(_join(numbers, inputs.known), self.number_weight, self.bias)
         if embeddings.columns == 0:
             return hidden
-        if embeddings.most_levels <= levels.shape[-2]:
-            return hidden + self._look_up(levels, known, embeddings)
-        return hidden + self._multiply(levels, known, embeddings)
+        known = self._level_known(inputs)
+        if embeddings.most_levels <= inputs.levels.shape[-2]:
+            rows, tables = self._tables(inputs.levels, embeddings)
+            flat = F.embedding_bag(rows.flatten(0, -2), tables, mode="sum", per_sample_weights=known.flatten(0, -2))
+            return hidden + flat.reshape(hidden.shape)
+        rows = _in_one_table(inputs.levels + embeddings.first, embeddings.vectors)
+        vectors = F.embedding(rows, embeddings.vectors.flatten(0, -2)) * known[..., None]  # (B, coded, E)
+        return hidden + vectors.flatten(-2) @ self.level_weight.flatten(-3, -2)
 
-    def _look_up(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        columns, most, table = embeddings.columns, embeddings.most_levels, embeddings.vectors
-        vectors = table.index_select(-2, embeddings.padded.flatten())  # (D * C, E)
-        vectors = vectors.view(*table.shape[:-2], columns, most, table.shape[-1])
-        tables = (vectors @ self.level_weight).flatten(-3, -2)  # (D * C, H)
-        rows = _in_one_table(levels + embeddings.first_padded, tables)
-        flat = F.embedding_bag(
-            rows.flatten(0, -2), tables.flatten(0, -2), mode="sum", per_sample_weights=known.flatten(0, -2)
-        )
-        return flat.reshape(*levels.shape[:-1], -1)
+    def each(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
+        """What each column adds to the pre-activations, (B, D, H)."""
+        pieces, numbers, feature, level = [], iter(inputs.numbers), 0, 0
+        if embeddings.columns:
+            rows, tables = self._tables(inputs.levels, embeddings)
+            levels = F.embedding(rows, tables) * self._level_known(inputs)[..., None]  # (B, coded, H)
+        for part in self.parts:
+            columns = _count(part.columns)
+            if part.likelihood.coded:
+                pieces.append(levels[..., level : level + columns, :])
+                level += columns
+            else:
+                used = columns * part.likelihood.features
+                weight = self.number_weight[..., feature : feature + used, :]
+                weight = weight.view(*weight.shape[:-2], columns, part.likelihood.features, weight.shape[-1])
+                pieces.append(torch.einsum("...bdf,...dfh->...bdh", next(numbers), weight))
+                feature += used
+        found = torch.cat(pieces, -2)
+        if self.known_weight.shape[-2]:
+            found = found + inputs.known[..., None] * self.known_weight.unsqueeze(-3)
+        return found
 
-    def _multiply(self, levels: Tensor, known: Tensor, embeddings: Embeddings) -> Tensor:
-        rows = _in_one_table(levels + embeddings.first, embeddings.vectors)
-        vectors = F.embedding(rows, embeddings.vectors.flatten(0, -2)) * known[..., None]  # (B, D, E)
-        return vectors.flatten(-2) @ self.level_weight.flatten(-3, -2)
+    def _tables(self, levels: Tensor, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
+        """Every level's embedding times its column's weights, (coded * C, H), and the row of each cell, (B, coded)."""
+        table = embeddings.vectors
+        vectors = table.index_select(-2, embeddings.padded.flatten())  # (coded * C, E)
+        vectors = vectors.view(*table.shape[:-2], embeddings.columns, embeddings.most_levels, table.shape[-1])
+        tables = (vectors @ self.level_weight).flatten(-3, -2)
+        return _in_one_table(levels + embeddings.first_padded, tables), tables.flatten(0, -2)
+
+    def _level_known(self, inputs: Inputs) -> Tensor:
+        """Which levels are known, (B, coded)."""
+        return torch.cat([inputs.known[..., p.columns] for p in self.parts if p.likelihood.coded], -1)
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -296,8 +364,13 @@ def gate_kl(logit: Tensor, *, alpha: Alpha) -> Tensor:
     return pi * (log_pi - _log(alpha)) + (1 - pi) * (log_rest - _log(1 - alpha))
 
 
-def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str, alpha: Alpha) -> Tensor:
-    """Evidence lower bound of each row at one sample z, (B,); missing cells carry nothing."""
+def elbo(
+    network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str, alpha: Alpha, kl_weight: float
+) -> Tensor:
+    """Evidence lower bound of each row at one sample z, (B,); missing cells carry nothing.
+
+    With `kl_weight` other than 1 it is the bound of beta-VAE.
+    """
     log_clean = network.log_clean(cells, network.decode(z))
     if weights == "none":
         per_cell = log_clean
@@ -310,7 +383,7 @@ def elbo(network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str
             logit = clean_logit(log_clean, log_corrupted, alpha=alpha).detach()
         pi = logit.sigmoid()
         per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)
-    return torch.where(cells.observed, per_cell, 0.0).sum(-1) - latent_kl(latent)
+    return torch.where(cells.observed, per_cell, 0.0).sum(-1) - kl_weight * latent_kl(latent)
 
 
 def _log(share: Alpha) -> Alpha:
@@ -359,6 +432,10 @@ def _lay_out(likelihoods: list[Likelihood], counts: list[int]) -> list[Part]:
 def _levels(parts: list[Part], columns: Sequence[EncodedColumn]) -> list[int]:
     """How many levels each coded column has."""
     return [len(c.levels) for p in parts if p.likelihood.coded for c in columns[p.columns]]  # type: ignore[union-attr]
+
+
+def _count(columns: slice) -> int:
+    return int(columns.stop - columns.start)
 
 
 def _join(pieces: list[Tensor], like: Tensor) -> Tensor:

@@ -8,13 +8,20 @@ from numbers import Integral, Real
 from typing import Any
 
 WEIGHTS = ("coordinate", "amortized", "none")
-REPAIR_METHODS = ("map", "one-stage", "two-stage")
-SCORES = ("pi", "nll")
+REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
+SCORES = ("pi", "nll", "suspicion")
+OUTLIERS = ("gaussian", "cauchy")
 
 PAPER: dict[str, Any] = {
     "weights": "coordinate",
     "alpha": 0.95,
+    "outlier": "gaussian",
     "outlier_scale": 2.0,
+    "components": 0,
+    "binned": False,
+    "hide": 0.0,
+    "networks": 1,
+    "kl_weight": 1.0,
     "latent_dim": 20,
     "hidden_dim": 400,
     "embedding_dim": 50,
@@ -28,12 +35,17 @@ PAPER: dict[str, Any] = {
 
 Check = tuple[str, Callable[[Any], bool]]  # what a number must be, and is it that?
 _WHOLE: Check = ("a whole number from 1", lambda value: isinstance(value, Integral) and int(value) >= 1)
+_COUNT: Check = ("a whole number from 0", lambda value: isinstance(value, Integral) and int(value) >= 0)
 _SHARE: Check = ("between 0 and 1", lambda value: 0 < value < 1)
 _POSITIVE: Check = ("above 0", lambda value: 0 < value < math.inf)
 _NOT_NEGATIVE: Check = ("0 or above", lambda value: 0 <= value < math.inf)
 NUMBERS = {
     "alpha": _SHARE,
     "outlier_scale": _POSITIVE,
+    "components": _COUNT,
+    "hide": ("from 0 to below 1", lambda value: 0 <= value < 1),
+    "networks": _WHOLE,
+    "kl_weight": _NOT_NEGATIVE,
     "latent_dim": _WHOLE,
     "hidden_dim": _WHOLE,
     "embedding_dim": _WHOLE,
@@ -57,10 +69,11 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     cellmend.settings.SettingError: alpha must be between 0 and 1; it is 1.0.
     """
     one_of("weights", settings["weights"], WEIGHTS)
+    one_of("outlier", settings["outlier"], OUTLIERS)
     one_of("repair_method", settings["repair_method"], REPAIR_METHODS)
     for name, (what, holds) in NUMBERS.items():
         value = settings[name]
-        if not (isinstance(value, Real) and holds(value)):
+        if not (isinstance(value, Real) and holds(value)) and not (name == "batch_size" and value is None):
             raise SettingError(f"{name} must be {what}; it is {value!r}.")
 
 

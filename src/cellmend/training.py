@@ -22,6 +22,8 @@ def train(
     *,
     weights: str,
     alpha: Alpha,
+    kl_weight: float,
+    hide: float,
     epochs: int,
     batch_size: int,
     learning_rate: float,
@@ -37,10 +39,11 @@ def train(
 
     def loss(rows: Tensor) -> Tensor:
         batch = cells.take(rows)
-        latent = network.encode(batch)
+        latent = network.encode(hide_some(batch, hide, generator) if hide else batch)
         z = sample_latent(latent, generator)
+        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
-        return -elbo(network, batch, z, latent, weights=weights, alpha=alpha).sum(-1)
+        return -bound.sum(-1)
 
     history = -minimise(
         network,
@@ -60,6 +63,14 @@ def train(
             "Hint: lower learning_rate or weight_decay."
         )
     return history
+
+
+def hide_some(cells: Cells, most: float, generator: Generator) -> Cells:
+    """The cells with a random share of each row hidden, uniform between 0 and `most`."""
+    shape, device = cells.values.shape, cells.values.device
+    share = most * torch.rand((*shape[:-1], 1), generator=generator, device=device)
+    shown = torch.rand(shape, generator=generator, device=device) >= share
+    return Cells(cells.values, cells.observed & shown)
 
 
 def minimise(

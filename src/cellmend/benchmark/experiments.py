@@ -48,7 +48,9 @@ class Experiment:
 
 
 _ALL = tuple(
-    name for name in METHODS if name not in ("RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
+    name
+    for name in METHODS
+    if name not in ("cellmend", "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
 )
 _REPAIRING = ("RVAE", "VAE-L2", "CondPred-L2", "DeepRPCA", "Marginals", "LightGBM", "LightGBM l1")
 EXPERIMENTS: dict[str, Experiment] = {
@@ -79,6 +81,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         noises=("",),
         tables=ROW_OUTLIER_TABLES,
         levels=(None,),
+    ),
+    "default": Experiment(
+        "our default, the published model and the best peers",
+        ("cellmend", "RVAE", "LightGBM", "LightGBM + Marginals"),
+        seeds=5,
+        levels=(0.01, 0.05, 0.2),
     ),
 }
 

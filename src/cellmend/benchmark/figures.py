@@ -41,6 +41,7 @@ BLUE, SKY, GREEN, ORANGE, RED, PINK, BROWN, PURPLE = (
 ON_PAGE = {INK: "ink", PAPER_COLOUR: "paper", BLUE: "blue", BROWN: "brown", PURPLE: "purple"}  # follow its theme
 DOTS, DASHES, DASH_DOT = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.2, 1, 1.2))
 METHODS = {
+    "cellmend": Style(INK, "*"),
     "RVAE": Style(BLUE, "o"),
     "RVAE nll": Style(BLUE, "o", DASHES, filled=False),
     "RVAE-AVI": Style(SKY, "p", DASH_DOT),
@@ -127,7 +128,7 @@ def _draw_panel(ax: Axes, panel: Panel, chart: Chart, lines: Sequence[str], styl
             marker=style.marker, linestyle=style.dashes, linewidth=1.7, markersize=6.5, capsize=3, elinewidth=1.2,
             markerfacecolor=style.colour if style.filled else PAPER_COLOUR,
             markeredgecolor=style.colour if not style.filled else PAPER_COLOUR,
-            markeredgewidth=1.4 if not style.filled else 0.5, zorder=3 if line == "RVAE" else 2,
+            markeredgewidth=1.4 if not style.filled else 0.5, zorder=3 if line in ("cellmend", "RVAE") else 2,
         )  # fmt: skip
     ax.set_title(panel.title, loc="left")
     ax.set_ylabel(f"{panel.measure.label}\n({'lower' if panel.measure.lower_is_better else 'higher'} is better)")

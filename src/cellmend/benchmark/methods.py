@@ -42,6 +42,10 @@ class Method:
     asked: Callable[[Any], Any] = lambda detector: detector  # what of the fitted detector answers
 
 
+def _ours(*, schema: Schema, random_state: int, device: str, **setting: Any) -> CellMender:
+    return CellMender(**setting, schema=schema, random_state=random_state, device=device)
+
+
 def _mender(*, schema: Schema, random_state: int, device: str, **setting: Any) -> CellMender:
     return CellMender(**PAPER | setting, schema=schema, random_state=random_state, device=device)
 
@@ -57,6 +61,7 @@ def _repairing(method: str) -> Callable[[CellMender], CellMender]:
 _DECAYS = tuple({"weight_decay": decay} for decay in DECAYS)
 _TREES = partial(_on_cpu, LightGBMAndMarginals)
 METHODS: dict[str, Method] = {
+    "cellmend": Method(_ours, together=fit_together),
     "RVAE": Method(_mender, together=fit_together),
     "RVAE nll": Method(_mender, together=fit_together, fitted_as="RVAE", score="nll"),
     "RVAE one-stage": Method(_mender, together=fit_together, fitted_as="RVAE", asked=_repairing("one-stage")),

@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 
 from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
 from cellmend.encoding import Cells, EncodedColumn, LevelColumn
-from cellmend.likelihoods import constant
+from cellmend.likelihoods import Distributions, constant
 from cellmend.network import ColumnNetwork, InputLayer, Linear, stack, unstack
 from cellmend.schema import Schema
 from cellmend.training import decay_of_each, minimise
@@ -56,7 +56,7 @@ class CondPred(RepairBaseline):
 
     def expect(self, cells: Cells) -> Expected:
         """The most probable value and the probabilities by each column's network."""
-        values = self._in_chunks(cells, lambda chunk: _own(self.network_.mode(self._log_likelihood(chunk)[1]), 1)[0])
+        values = self._in_chunks(cells, lambda chunk: _own(self.network_.best(self._log_likelihood(chunk)[1]), 1)[0])
         levels = {d: len(column.levels) for d, column in enumerate(self.columns) if isinstance(column, LevelColumn)}
         own = self._in_chunks(cells, self._probabilities) if levels else np.empty((len(cells), 0, 0))
         return Expected(values, {d: own[:, place, :count] for place, (d, count) in enumerate(levels.items())})
@@ -88,15 +88,16 @@ class Predictor(ColumnNetwork):
     """A network from a row to the clean components of its columns, with layers of 200 and 50."""
 
     def __init__(self, columns: list[Any], generator: Generator) -> None:
-        super().__init__(columns, embedding_dim=50, outlier_scale=2.0)
-        self.first = InputLayer(self.numbers, self.embeddings, 200)
+        how = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=False)
+        super().__init__(columns, how, embedding_dim=50, masked=False)
+        self.first = InputLayer(self, 200)
         self.second = Linear(200, 50)
         self.last = Linear(50, self.outputs)
         self.initialize(generator)
 
     def predict(self, cells: Cells) -> Tensor:
         """Parameters of every column's distribution, (B, all widths)."""
-        hidden = self.first(*self.inputs(cells), self.embeddings).relu()
+        hidden = self.first(self.inputs(cells), self.embeddings).relu()
         return self.last(self.second(hidden).relu())
 
 

@@ -316,6 +316,13 @@ def _inference(runs: pd.DataFrame) -> list[Chart | Sheet]:
     ]
 
 
+def _default(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    return [
+        *_average_chart(runs, "default", "Our default, the published model and the best peers", [CELL, ROW, REPAIR]),
+        *_grid_chart(runs, "default-tables", "The same for each table", [CELL, ROW, REPAIR]),
+    ]
+
+
 def p_values(runs: pd.DataFrame, measure: str, one: str, other: str) -> list[float]:
     """Two-sided independent t-tests over seeds between two methods, one for each table, noise and level."""
     found = []
@@ -386,4 +393,5 @@ EXPERIMENTS = {
     "seeds": Experiment("Chance", "Are the differences larger than those between random corruptions?", _seeds),
     "inference": Experiment("Inference", "Does sampling find and repair better than one pass?", _inference),
     "rows": Experiment("Row outliers", "How well are whole outlying rows found on public sets?", _rows),
+    "default": Experiment("Our default", "Is cellmend better than the paper and than boosted trees?", _default),
 }
