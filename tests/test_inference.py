@@ -22,7 +22,7 @@ from cellmend.inference import (
     reconstruct,
     suspicion,
 )
-from cellmend.network import RVAE, clean_logit
+from cellmend.network import RVAE, clean_logit, stack
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000
@@ -200,3 +200,66 @@ def test_the_mean_lower_bound_is_that_of_many_draws() -> None:
     log_p = sum(-0.5 * q / SIGMA**2 - math.log(SIGMA) - 0.5 * math.log(2 * math.pi) for q in squares)
     kl = 0.5 * (mu**2 + S**2 - 1 - 2 * math.log(S))
     assert found == pytest.approx(log_p - kl, abs=0.01)
+
+
+def following_network() -> RVAE:
+    """Both columns follow z."""
+    net = linear_network()
+    with torch.no_grad():
+        net.decoder_output.weight.copy_(torch.tensor([[1.0], [-1.0]]) * torch.tensor([0.7, 0.9]))
+    return net
+
+
+def test_a_wrong_cell_is_hidden_until_the_others_stand_for_themselves() -> None:
+    """x1 = 50 first makes x0 look wrong too; with both hidden x0 is what is usual, and then says what x1 should be."""
+    cells = Cells(torch.tensor([[2.0, 50.0], [2.0, 0.9]]), torch.ones(2, 2, dtype=torch.bool))
+    seen = judge(following_network(), cells, method="hidden", weights="coordinate", alpha=0.95, generator=generator())
+    assert (seen.alone[0] < 0).all()
+    assert (seen.logit > 0).tolist() == [[True, False], [True, True]]
+    torch.testing.assert_close(seen.alone[1], seen.logit[1])
+    repaired = reconstruct(following_network(), cells, seen, method="hidden", generator=generator()).values
+    torch.testing.assert_close(repaired[0], torch.tensor([2.0, 0.9 * A[0] * 2]))
+    mean = 0.7 * A[1] * 0.9 + C[0]  # of x0 in the second row, from x1 alone
+    density = -0.5 * ((2.0 - mean) / SIGMA) ** 2 - math.log(SIGMA * math.sqrt(2 * math.pi))
+    assert seen.log_clean[1, 0].item() == pytest.approx(density, abs=1e-5)
+
+
+def test_rows_are_judged_alike_whoever_stands_beside_them() -> None:
+    draws = torch.randn(70, 2, generator=generator()) * 8
+    cells = Cells(draws, torch.rand(70, 2, generator=generator(1)) < 0.9)
+    settings = {"method": "hidden", "weights": "coordinate", "alpha": 0.95, "generator": generator()}
+    whole = judge(following_network(), cells, **settings).logit
+    each = torch.cat([judge(following_network(), cells[row : row + 1], **settings).logit for row in range(70)])
+    torch.testing.assert_close(whole, each)
+
+
+def test_networks_are_averaged_by_their_probabilities() -> None:
+    networks = [linear_network(), following_network()]
+    cells = Cells(torch.tensor([[2.0, 0.9]]), torch.ones(1, 2, dtype=torch.bool))
+    settings = {"method": "hidden", "weights": "coordinate", "alpha": 0.95, "generator": generator()}
+    alone = [judge(net, cells, **settings) for net in networks]
+    together = judge(stack(networks), cells, **settings)
+    expected = torch.stack([seen.log_clean.exp() for seen in alone]).mean(0).log()
+    torch.testing.assert_close(together.log_clean, expected)
+    means = torch.stack([seen.decoded for seen in alone]).mean(0)
+    found = reconstruct(stack(networks), cells, together, method="hidden", generator=generator()).values
+    torch.testing.assert_close(found, means)
+
+
+def test_the_level_of_several_networks_is_the_one_most_probable_on_average() -> None:
+    columns = [LevelColumn("a", "category", ("x", "y", "z"))]
+    logits = [torch.tensor([0.9, 0.1, 0.0]), torch.tensor([0.0, 0.45, 0.55])]  # x on average, though z wins once
+    networks = []
+    for shares in logits:
+        net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=2, amortized=False, masked=True)
+        net.initialize(generator())
+        with torch.no_grad():
+            net.decoder_output.weight.zero_()
+            net.decoder_output.bias.copy_((shares + 1e-6).log())
+        networks.append(net)
+    cells = Cells(torch.tensor([[2.0]]), torch.ones(1, 1, dtype=torch.bool))
+    net = stack(networks)
+    seen = seen_by(net, cells, "hidden")
+    assert seen.values.item() == 0
+    ((_, probabilities),) = level_probabilities(net, seen)
+    torch.testing.assert_close(probabilities[0], (logits[0] + logits[1]) / 2, atol=1e-4, rtol=0)

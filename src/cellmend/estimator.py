@@ -24,6 +24,7 @@ from cellmend.inference import (
     cell_pi,
     cell_pi_clamped,
     expected_errors,
+    for_each_network,
     in_chunks,
     judge,
     level_probabilities,
@@ -149,10 +150,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = _as_one(self._members()).to(self._device())
         cells = self.encoder_.encode(table).to(self._device())
-        if self.networks > 1:
-            each = (self.networks, *cells.values.shape)
-            cells = Cells(cells.values.expand(each), cells.observed.expand(each))
-        return table, cells
+        return table, Cells(
+            for_each_network(self.network_, cells.values), for_each_network(self.network_, cells.observed)
+        )
 
     def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor, weight_decay: float | Tensor) -> Tensor:
         with progress(self.epochs, shown=self.verbose) as on_epoch:

@@ -72,20 +72,30 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
 
 def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
     """Each cell by a row in which it is hidden, and then also the cells that look wrong."""
-    stacked = network.decoder_output.bias.dim() == 2
     log_corrupted = network.log_corrupted(cells)
     shown = cells.observed
-    logits = []
-    for _ in range(1 + HIDING_ROUNDS):
-        seen = Cells(cells.values, shown)
-        if stacked:
-            each = (len(network.decoder_output.bias), *shown.shape)
-            seen = Cells(cells.values.expand(each), shown.expand(each))
-        decoded = network.decode_hidden(seen)
-        log_clean = over_networks(network.log_clean(seen, decoded))
-        logits.append(clean_logit(log_clean, log_corrupted, alpha=alpha))
-        shown = cells.observed & (logits[-1] > 0)
-    return Evidence(log_clean, logits[-1], logits[0], decoded, cells.values)
+    decoded, log_clean = _decode_hidden(network, cells, shown)
+    alone = logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
+    for _ in range(HIDING_ROUNDS):
+        before, shown = shown, cells.observed & (logit > 0)
+        rows = (shown != before).any(-1).nonzero().squeeze(-1)  # of the others nothing new would be said
+        again, log_clean[rows] = _decode_hidden(network, cells[rows], shown[rows])
+        decoded[..., rows, :] = again
+        logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
+    return Evidence(log_clean, logit, alone, decoded, cells.values)
+
+
+def _decode_hidden(network: RVAE, cells: Cells, shown: Tensor) -> tuple[Tensor, Tensor]:
+    """What is decoded for each cell when it is hidden, and log p of each cell by it, (B, D)."""
+    values, shown = for_each_network(network, cells.values), for_each_network(network, shown)
+    decoded = network.decode_hidden(Cells(values, shown))
+    return decoded, over_networks(network.log_clean(Cells(values, shown), decoded))
+
+
+def for_each_network(network: RVAE, cells: Tensor) -> Tensor:
+    """(B, D) for each of M stacked networks, (M, B, D); for a single one as it is."""
+    bias = network.decoder_output.bias
+    return cells.expand(len(bias), *cells.shape) if bias.dim() == 2 else cells
 
 
 def over_networks(log_probability: Tensor) -> Tensor:
@@ -141,10 +151,7 @@ def lower_bound(
     network: RVAE, cells: Cells, *, weights: str, alpha: float, kl_weight: float, generator: Generator
 ) -> Tensor:
     """ELBO of each row at one sample of z, (B,); of several networks its mean."""
-    bias = network.decoder_output.bias
-    if bias.dim() == 2:
-        each = (len(bias), *cells.values.shape)
-        cells = Cells(cells.values.expand(each), cells.observed.expand(each))
+    cells = Cells(for_each_network(network, cells.values), for_each_network(network, cells.observed))
     latent = network.encode(cells)
     z = sample_latent(latent, generator)
     bound = elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
