@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -10,23 +11,30 @@ import torch
 from cellmend import inference
 from cellmend.encoding import Cells, LevelColumn, RealColumn
 from cellmend.inference import (
+    ErrorRates,
     Evidence,
     cell_nll,
     cell_pi,
     cell_pi_clamped,
+    dirty_log_odds,
+    estimate_rates,
     in_chunks,
     judge,
     level_probabilities,
+    log_odds,
     lower_bound,
     pseudo_gibbs,
     reconstruct,
-    suspicion,
+    temper,
+    wrong_by,
+    wrong_log_odds,
 )
 from cellmend.network import RVAE, clean_logit, stack
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000
 NONE = torch.empty(0)
+ANY = Cells(NONE, NONE)
 A = (0.5, 0.4)  # encoder: z has mean A[0] x0 + A[1] x1 and deviation S
 S = 0.3
 B = (0.0, 0.9)  # decoder: column d has mean B[d] z + C[d]
@@ -160,16 +168,15 @@ def test_kept_levels_are_certain() -> None:
 
 def test_scores_by_hand() -> None:
     evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]), NONE, NONE, NONE)  # pi = 3 / 4
-    assert cell_nll(evidence).item() == 2.0
-    assert cell_pi(evidence).item() == pytest.approx(-math.log(0.75))
-    assert cell_pi_clamped(evidence).item() == pytest.approx(-math.log(0.75))
-    assert suspicion(evidence).item() == pytest.approx(0.25)
+    assert cell_nll(evidence, ANY).item() == 2.0
+    assert cell_pi(evidence, ANY).item() == pytest.approx(-math.log(0.75))
+    assert cell_pi_clamped(evidence, ANY).item() == pytest.approx(-math.log(0.75))
 
 
 def test_far_cells_stay_ranked_and_rows_are_clamped() -> None:
     evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]), NONE, NONE, NONE)
-    assert cell_pi(evidence).tolist() == [300.0, 100.0, pytest.approx(0.0)]
-    assert cell_pi_clamped(evidence).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
+    assert cell_pi(evidence, ANY).tolist() == [300.0, 100.0, pytest.approx(0.0)]
+    assert cell_pi_clamped(evidence, ANY).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
 
 
 @pytest.mark.parametrize("weights", ["coordinate", "none"])
@@ -263,3 +270,88 @@ def test_the_level_of_several_networks_is_the_one_most_probable_on_average() -> 
     assert seen.values.item() == 0
     ((_, probabilities),) = level_probabilities(net, seen)
     torch.testing.assert_close(probabilities[0], (logits[0] + logits[1]) / 2, atol=1e-4, rtol=0)
+
+
+def slow_wrong(ratio: list[float], rates: ErrorRates) -> tuple[list[float], float]:
+    """All 2^D ways in which cells of a row may be wrong, and the row that is not dirty, weighed one by one."""
+    columns, clean_row = len(ratio), 1 - rates.rows
+    total, dirty, wrong = clean_row, 0.0, [0.0] * columns
+    for which in itertools.product((False, True), repeat=columns):
+        weight = rates.rows
+        for is_wrong, each in zip(which, ratio, strict=True):
+            weight *= rates.cells * math.exp(-each) if is_wrong else 1 - rates.cells
+        total, dirty = total + weight, dirty + weight
+        wrong = [w + weight * is_wrong for w, is_wrong in zip(wrong, which, strict=True)]
+    return [w / total for w in wrong], dirty / total
+
+
+@pytest.mark.parametrize("rates", [ErrorRates(0.1, 0.2, 0.01), ErrorRates(0.7, 0.01, 0.0), ErrorRates(1.0, 0.05, 0.0)])
+def test_errors_that_come_in_rows_are_weighed_as_all_their_ways_are(rates: ErrorRates) -> None:
+    ratio = torch.randn(20, 4, generator=generator()) * 4
+    everything = torch.ones(20, 4, dtype=torch.bool)
+    cells, rows = wrong_log_odds(ratio, ratio, everything, rates), dirty_log_odds(ratio, everything, rates)
+    for place in range(20):
+        expected, dirty = slow_wrong(ratio[place].tolist(), rates)
+        assert cells[place].sigmoid().tolist() == pytest.approx(expected, abs=1e-5)
+        assert rows[place].sigmoid().item() == pytest.approx(dirty, abs=1e-5)
+
+
+def test_a_missing_cell_says_nothing_of_its_row() -> None:
+    ratio, observed = torch.tensor([[-3.0, 2.0, -50.0]]), torch.tensor([[True, True, False]])
+    rates, without = ErrorRates(0.1, 0.2, 0.0), (ratio[:, :2], observed[:, :2])
+    found = wrong_log_odds(ratio, ratio, observed, rates)
+    torch.testing.assert_close(found[:, :2], wrong_log_odds(ratio[:, :2], *without, rates))
+    torch.testing.assert_close(dirty_log_odds(ratio, observed, rates), dirty_log_odds(*without, rates))
+
+
+def drawn_ratios(wrong: torch.Tensor) -> torch.Tensor:
+    """log p - log p0 of draws from N(0, 1), or where wrong from N(4, 1)."""
+    x = torch.randn(wrong.shape, generator=generator(1)) + 4 * wrong
+    return 0.5 * (x - 4).square() - 0.5 * x.square()
+
+
+def test_rates_are_found_whether_errors_come_in_rows_or_not() -> None:
+    everything = torch.ones(20_000, 10, dtype=torch.bool)
+    draw = torch.rand(20_000, 11, generator=generator())
+    in_rows = (draw[:, :1] < 0.08) & (draw[:, 1:] < 0.25)
+    found = estimate_rates(drawn_ratios(in_rows), everything, rare=0.0)
+    assert (found.rows, found.cells) == (pytest.approx(0.08, abs=0.01), pytest.approx(0.25, abs=0.02))
+    scattered = draw[:, 1:] < 0.02
+    found = estimate_rates(drawn_ratios(scattered), everything, rare=0.0)
+    assert found.cells == pytest.approx(1 / 11)  # no fewer than about one cell of a dirty row
+    assert found.rows * found.cells == pytest.approx(0.02, abs=0.01)
+
+
+def test_with_every_row_dirty_and_nothing_rare_suspicion_is_one_minus_pi() -> None:
+    logit = torch.tensor([[1.5, -2.0]])
+    evidence, cells = Evidence(NONE, logit, logit, NONE, NONE), Cells(torch.zeros(1, 2), torch.ones(1, 2) > 0)
+    found = wrong_by(evidence, cells, rates=ErrorRates(1.0, 0.05, 0.0), alpha=0.95)
+    torch.testing.assert_close(found, -logit.double())
+
+
+def test_a_cell_is_judged_by_itself_and_its_row_by_the_first_look() -> None:
+    """The own ratio comes from the last round, what the others say of the row from the first."""
+    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.01)
+    alone, last = torch.tensor([[-8.0, -3.0]]), torch.tensor([[-8.0, 4.0]])
+    evidence = Evidence(NONE, last + log_odds(0.95), alone + log_odds(0.95), NONE, NONE)
+    found = wrong_by(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
+    expected = wrong_log_odds(temper(last, 0.01), temper(alone, 0.01), observed, rates)
+    torch.testing.assert_close(found, expected.double(), atol=1e-5, rtol=0)
+    assert found[0, 0] > wrong_log_odds(temper(last, 0.01), temper(last, 0.01), observed, rates)[0, 0]
+
+
+def test_of_a_rare_cell_the_evidence_counts_a_fifth() -> None:
+    ratio = torch.tensor([-60.0, 5.0])
+    expected = [math.log(0.99 * math.exp(r) + 0.01 * math.exp(0.2 * r)) for r in ratio.tolist()]
+    assert temper(ratio, 0.01).tolist() == pytest.approx(expected, abs=1e-5)
+    assert torch.equal(temper(ratio, 0.0), ratio)
+
+
+def test_fdr_keeps_the_expected_share_of_clean_cells() -> None:
+    chances = torch.rand(500, generator=generator()).double().square().numpy().round(2)  # with ties
+    for fdr in (0.05, 0.1, 0.4):
+        cutoff = inference.fdr_cutoff(chances, fdr)
+        flagged = chances[chances >= cutoff]
+        assert (1 - flagged).mean() <= fdr + 1e-9
+        more = chances[chances >= chances[chances < cutoff].max()]
+        assert (1 - more).mean() > fdr

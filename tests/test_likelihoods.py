@@ -218,14 +218,14 @@ def mixture() -> Real:
 
 def mixture_of(decoded: torch.Tensor, column: int) -> list[tuple[float, float, float]]:
     """(weight, mean, deviation) of each component, from one row's decoded numbers."""
-    own = decoded[5 * column : 5 * column + 5].numpy()
+    own = decoded[6 * column : 6 * column + 6].numpy()
     places = ([-1.0, 0.0, 2.0], [0.0, 1.0, 5.0])[column]
-    logs = ([-1.0, 0.0, -2.0, 1.0], [0.5, -3.0, 0.0, 0.0])[column]
-    return list(zip(softmax(own[1:]), [own[0], *places], np.exp(0.5 * np.array(logs)), strict=True))
+    logs = ([-1.0 + own[1], 0.0, -2.0, 1.0], [0.5 + own[1], -3.0, 0.0, 0.0])[column]
+    return list(zip(softmax(own[2:]), [own[0], *places], np.exp(0.5 * np.array(logs)), strict=True))
 
 
 def test_a_mixture_is_the_decoders_gaussian_and_the_columns_own(mixture: Real) -> None:
-    values, decoded = torch.randn(ROWS, 2), torch.randn(ROWS, 10)
+    values, decoded = numbers(ROWS, 2), numbers(ROWS, 12)
     found, best = mixture.log_clean(values, decoded).detach(), mixture.best(decoded).detach()
     low, high = (bound.detach() for bound in mixture.interval(decoded))
     for row in range(ROWS):
@@ -240,7 +240,7 @@ def test_a_mixture_is_the_decoders_gaussian_and_the_columns_own(mixture: Real) -
 
 
 def test_draws_from_a_mixture_have_its_mean_and_spread(mixture: Real) -> None:
-    decoded = torch.randn(1, 10).expand(40_000, 10)
+    decoded = numbers(1, 12).expand(40_000, 12)
     drawn = mixture.sample(decoded, torch.Generator().manual_seed(0)).detach()
     for column in range(2):
         parts = mixture_of(decoded[0], column)
@@ -260,6 +260,9 @@ def test_binned_inputs_say_how_far_each_stretch_is_passed() -> None:
     how = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=True)
     real = Real([RealColumn("a", "real", 0.0, 1.0, None, knots)], how)
     found = real.inputs(torch.tensor([[-9.0], [0.25], [1.0], [2.0], [99.0]]))[:, 0]
-    assert found.shape == (5, KNOTS - 1)
+    assert found.shape == (5, KNOTS + 1)
+    np.testing.assert_allclose(
+        found[:, -2:].numpy(), [[np.log(10), 0], [0, 0], [0, 0], [0, 0], [0, np.log(95)]], rtol=1e-5
+    )
     expected = [[0, 0, 0, 0], [0.25, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0.5, 0], [1, 1, 1, 1]]
     np.testing.assert_allclose(found[:, :4], expected, atol=1e-6)

@@ -29,19 +29,28 @@ def test_answers_after_loading_are_bit_equal(fitted: CellMender, path, table) ->
         np.testing.assert_array_equal(loaded.cell_scores(table, kind), fitted.cell_scores(table, kind))
     assert loaded.findings(table).equals(fitted.findings(table))
     assert loaded.repair(table).equals(fitted.repair(table))
-    assert loaded.reconstruct(table, "two-stage").equals(fitted.reconstruct(table, "two-stage"))
+    assert loaded.reconstruct(table, "map").equals(fitted.reconstruct(table, "map"))
     np.testing.assert_array_equal(loaded.predict(table), fitted.predict(table))
     assert loaded.schema_ == fitted.schema_
     assert loaded.history_ == fitted.history_
 
 
-@pytest.mark.parametrize("weights", ["amortized", "none"])
-def test_every_way_of_weighting_is_kept(weights: str, tmp_path) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"weights": "amortized", "hide": 0.0},
+        {"weights": "none"},
+        {"networks": 2},
+        {"repair_method": "two-stage", "kl_weight": 1.0},
+    ],
+)
+def test_every_kind_of_network_is_kept(settings, tmp_path) -> None:
     table = mixed_table().drop(columns=["id", "country"])
-    mender = CellMender(**SMALL, weights=weights, schema={"rating": "real"}).fit(table)
+    mender = CellMender(**SMALL, **settings, schema={"rating": "real"}).fit(table)
     mender.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.cell_scores(table), mender.cell_scores(table))
+    np.testing.assert_array_equal(loaded.cell_suspicion(table), mender.cell_suspicion(table))
     assert loaded.get_params() == mender.get_params() | {"schema": Schema.from_dict({"rating": "real"})}
 
 

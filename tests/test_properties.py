@@ -68,11 +68,16 @@ def types_of(table) -> list[object]:
     table=tables(),
     kind=st.sampled_from(["pandas", "polars", "pyarrow"]),
     weights=st.sampled_from(["coordinate", "amortized", "none"]),
-    method=st.sampled_from(["map", "one-stage", "two-stage"]),
+    method=st.sampled_from(["map", "one-stage", "two-stage", "hidden"]),
+    networks=st.sampled_from([1, 3]),
 )
-def test_any_table_survives(table: pd.DataFrame, kind: str, weights: str, method: str, tmp_path_factory) -> None:
+def test_any_table_survives(
+    table: pd.DataFrame, kind: str, weights: str, method: str, networks: int, tmp_path_factory
+) -> None:
     given_table = converted(table, kind)
-    mender = CellMender(**SMALL | {"epochs": 1, "weights": weights, "repair_method": method})
+    ours = {"hide": 0.0 if weights == "amortized" else 0.5, "networks": networks if method == "hidden" else 1}
+    ours |= {"kl_weight": 1.0 if method in ("one-stage", "two-stage") else 0.0}
+    mender = CellMender(**SMALL | {"epochs": 1, "weights": weights, "repair_method": method} | ours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)
         try:

@@ -24,7 +24,7 @@ def line_cells(rows: int = 100) -> Cells:
 
 def run(network: RVAE, cells: Cells, *, seed: int = 0, learning_rate: float = 1e-2, **changes) -> torch.Tensor:
     settings = {"weights": "coordinate", "epochs": 5, "batch_size": 30, "weight_decay": 0.0}
-    settings |= {"kl_weight": 1.0, "hide": 0.0} | changes
+    settings |= {"kl_weight": 1.0, "hide": 0.0, "schedule": "constant"} | changes
     return train(
         network,
         cells,
@@ -104,6 +104,7 @@ def test_each_epoch_is_reported() -> None:
         weights="coordinate",
         alpha=0.95,
         kl_weight=1.0,
+        schedule="constant",
         hide=0.0,
         epochs=3,
         batch_size=50,
@@ -134,6 +135,7 @@ def test_stacked_networks_learn_what_each_would_alone() -> None:
         "weight_decay": 0.1,
         "kl_weight": 1.0,
         "hide": 0.0,
+        "schedule": "constant",
     }
     quiet = {"generator": torch.Generator(), "on_epoch": lambda epoch: None}
     for network, cells, alpha in zip(alone, tables, (0.9, 0.6), strict=True):
@@ -180,9 +182,10 @@ def test_weight_decay_of_each_stacked_network_is_adams() -> None:
 def test_a_random_share_of_each_row_is_hidden() -> None:
     rows, columns = 4000, 50
     observed = torch.arange(rows * columns).view(rows, columns) % 7 > 0
-    hidden = hide_some(Cells(torch.ones(rows, columns), observed), 0.6, torch.Generator().manual_seed(0)).observed
-    assert not (hidden & ~observed).any()
-    share = 1 - hidden.sum(1) / observed.sum(1)
+    seen, asked = hide_some(Cells(torch.ones(rows, columns), observed), 0.6, torch.Generator().manual_seed(0))
+    assert torch.equal(seen.observed | asked.observed, observed)
+    assert not (seen.observed & asked.observed).any()
+    share = asked.observed.sum(1) / observed.sum(1)
     assert abs(share.mean() - 0.3) < 0.01
     # Uniform between 0 and 0.6, and on top of it the chance of each cell.
     assert abs(share.var() - (0.6**2 / 12 + (0.3 - 0.12) / 43)) < 0.003
@@ -195,6 +198,38 @@ def test_hidden_cells_are_learned_from_the_others() -> None:
     network = RVAE(columns, PUBLISHED, latent_dim=2, hidden_dim=32, embedding_dim=2, amortized=False, masked=True)
     network.initialize(torch.Generator().manual_seed(0))
     cells = line_cells(300)
-    run(network, cells, epochs=60, hide=0.5)
+    run(network, cells, epochs=60, hide=0.5, kl_weight=0.0)
     found = network.decode_hidden(cells)
     assert torch.corrcoef(torch.stack([found[:, 1], cells.values[:, 1]]))[0, 1] > 0.95
+
+
+def test_without_kl_nothing_is_drawn_but_the_order_of_rows() -> None:
+    """One batch of all rows: then not even the order matters, and any seed gives the same weights."""
+    first, second = small_network(), small_network()
+    for seed, network in enumerate((first, second)):
+        run(network, line_cells(), seed=seed, kl_weight=0.0, batch_size=100)
+    torch.testing.assert_close(first.decoder_output.weight, second.decoder_output.weight, rtol=1e-3, atol=1e-5)
+
+
+def test_the_learning_rate_falls_along_a_cosine() -> None:
+    """With a rate of nearly 0 in the last epochs weights hardly move any more."""
+    moved = {}
+    for schedule in ("constant", "cosine"):
+        network, seen = small_network(), []
+        train(
+            network,
+            line_cells(),
+            weights="coordinate",
+            alpha=0.95,
+            kl_weight=0.0,
+            hide=0.0,
+            epochs=40,
+            batch_size=30,
+            learning_rate=1e-2,
+            schedule=schedule,
+            weight_decay=0.0,
+            generator=torch.Generator().manual_seed(0),
+            on_epoch=lambda epoch, network=network, seen=seen: seen.append(network.decoder_output.weight.clone()),
+        )
+        moved[schedule] = (seen[-1] - seen[-2]).abs().max()
+    assert moved["cosine"] < 0.02 * moved["constant"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,30 +14,37 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, Tran
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Generator, Tensor
+from torch.nn.functional import softplus
 
 import cellmend
 from cellmend.encoding import Cells, LevelColumn, TableEncoder
 from cellmend.findings import expect, explain, to_frame
 from cellmend.inference import (
+    RARE_SHARE,
+    ErrorRates,
     Evidence,
     Reconstruction,
     cell_nll,
     cell_pi,
     cell_pi_clamped,
+    estimate_rates,
     expected_errors,
+    fdr_cutoff,
     for_each_network,
     in_chunks,
     judge,
     level_probabilities,
+    log_hidden,
+    log_odds,
     lower_bound,
     reconstruct,
-    suspicion,
+    wrong_by,
 )
 from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.schema import Schema, resolve_schema
-from cellmend.settings import REPAIR_METHODS, SCORES, SettingError, check_settings, one_of
+from cellmend.settings import SCORES, SettingError, check_method, check_settings, one_of
 from cellmend.tables import Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
 
@@ -54,12 +62,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         deviations of the column.
     components : how many components the clean distribution of a real column has beside the decoder's Gaussian.
     binned : should numbers enter the network bounded, as how far they are along each of 16 stretches?
-    hide : while training, up to this share of a row's cells is hidden from the encoder.
+    hide : while training, up to this share of a row's cells is hidden from the encoder, and only those are asked for.
     networks : how many are trained side by side; their probabilities are averaged.
-    kl_weight : of the latent variable's KL in the bound; 1 in the paper.
+    kl_weight : of the latent variable's KL in the bound, 1 in the paper; with 0 the latent variable is not random.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
-    epochs, batch_size, learning_rate, weight_decay : training with Adam; batch_size None: a fortieth of the rows,
-        from 32 to 1024.
+    epochs, batch_size, learning_rate, schedule, weight_decay : training with Adam; batch_size None: a fortieth of the
+        rows, from 32 to 1024; the learning rate stays ("constant") or falls to 0 ("cosine").
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged and repaired.
@@ -76,7 +84,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> x = rng.normal(size=500)
     >>> table = np.column_stack([x, 2 * x, -x])
     >>> table[7, 1] = 9.0
-    >>> mender = CellMender(epochs=20, random_state=0).fit(table)
+    >>> mender = CellMender(random_state=0).fit(table)
     >>> mender.findings(table)[["row", "column", "value"]].head(1).values.tolist()
     [[7, 'x1', 9.0]]
     """
@@ -92,13 +100,14 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         binned: bool = True,
         hide: float = 0.5,
         networks: int = 1,
-        kl_weight: float = 1.0,
-        latent_dim: int = 20,
-        hidden_dim: int = 800,
+        kl_weight: float = 0.0,
+        latent_dim: int = 64,
+        hidden_dim: int = 400,
         embedding_dim: int = 50,
         epochs: int = 100,
         batch_size: int | None = None,
         learning_rate: float = 1e-3,
+        schedule: str = "cosine",
         weight_decay: float = 0.0,
         repair_method: str = "hidden",
         threshold: float = 0.5,
@@ -123,6 +132,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.weight_decay = weight_decay
         self.repair_method = repair_method
         self.threshold = threshold
@@ -166,6 +176,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 epochs=self.epochs,
                 batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 32), 1024),
                 learning_rate=self.learning_rate,
+                schedule=self.schedule,
                 weight_decay=weight_decay,
                 generator=self._generator(),
                 on_epoch=on_epoch,
@@ -173,26 +184,30 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _finish(self, table: Table, history: Tensor) -> None:
         self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
+        self.rates_ = self._estimate_rates(table)
         self.offset_ = float(np.quantile(-self._row_scores(table), 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
 
     def cell_suspicion(self, X: Any) -> Any:
-        """Probability in [0, 1] that each cell is corrupted, 1 - pi; the kind and shape of X.
+        """Probability in [0, 1] that each cell is corrupted; the kind and shape of X.
 
-        With weights="none" it is Bayes' rule on the fitted VAE, with the same prior and outlier component.
+        With the methods of the paper it is 1 - pi, for weights="none" by Bayes' rule on the fitted VAE. With hidden
+        cells the share of dirty rows and of wrong cells in them is estimated from the table when fitting.
         """
         table = self._read(X)
-        return table.matrix_of(self.encoder_.spread(self._score(table, suspicion), table))
+        return table.matrix_of(self.encoder_.spread(self._score(table, self._suspicion), table))
 
     def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
-        """How bad each cell is, (rows, columns), higher = worse: kind "pi" (-log pi) or "nll" (-log p)."""
-        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": cell_pi}[self._score_kind(kind)]
+        """How bad each cell is, (rows, columns), higher = worse: kind "suspicion" (-log(1 - suspicion)), or the
+        paper's "pi" (-log pi) or "nll" (-log p)."""
+        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._doubt}[self._score_kind(kind)]
         table = self._read(X)
         return self.encoder_.spread(self._score(table, score), table)
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
-        """How bad each row is, (rows,), higher = worse: the sum of its cells, with pi clamped."""
+        """How bad each row is, (rows,), higher = worse: the expected number of its wrong cells (kind "suspicion"),
+        or the paper's sum of its cells' scores, with pi clamped."""
         return self._row_scores(self._read(X), kind)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -208,18 +223,24 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean ELBO per row, higher = better; what GridSearchCV compares by default."""
-        bounds = [
-            lower_bound(
-                self.network_,
-                cells,
-                weights=self.weights,
-                alpha=self.alpha,
-                kl_weight=self.kl_weight,
-                generator=self._generator(first),
-            )
-            for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X)))
-        ]
+        """What GridSearchCV compares by default, higher = better: mean log probability of a row, its cells hidden
+        in turn; with the methods of the paper the mean ELBO."""
+        bounds = []
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X))):
+            if self.repair_method == "hidden":
+                evidence, _ = self._judge(first, cells, "hidden")
+                bounds.append(log_hidden(evidence, cells, alpha=self.alpha))
+            else:
+                bounds.append(
+                    lower_bound(
+                        self.network_,
+                        cells,
+                        weights=self.weights,
+                        alpha=self.alpha,
+                        kl_weight=self.kl_weight,
+                        generator=self._generator(first),
+                    )
+                )
         return float(torch.cat(bounds).double().mean())
 
     # ------------------------------------------------------------ what they should have been
@@ -243,29 +264,39 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             if isinstance(column, LevelColumn)
         }
 
-    def repair(self, X: Any, impute: bool | None = None) -> Any:
-        """X with its flagged cells repaired, and missing cells filled if `impute`; kind and types of X."""
+    def repair(self, X: Any, impute: bool | None = None, fdr: float | None = None) -> Any:
+        """X with its flagged cells repaired, and missing cells filled if `impute`; kind and types of X.
+
+        Which cells are flagged: see `findings`.
+        """
         fill = self.impute if impute is None else impute
         table = self._read(X)
+        cutoff = self._cutoff(table, fdr)
         values, change = [], []
         for _, cells, evidence, seen in self._examine(table):
             values.append(seen.values.double().cpu())
-            change.append((self._flagged(cells, evidence) | (~cells.observed & fill)).cpu())
+            flagged = cells.observed & (self._suspicion(evidence, cells) >= cutoff)
+            change.append((flagged | (~cells.observed & fill)).cpu())
         return self.encoder_.replace(table, torch.cat(values).numpy(), torch.cat(change).numpy())
 
     def transform(self, X: Any) -> Any:
         """The same as `repair`, for pipelines."""
         return self.repair(X)
 
-    def findings(self, X: Any) -> Any:
+    def findings(self, X: Any, fdr: float | None = None) -> Any:
         """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
-        low, high, reason; a DataFrame of the kind of X."""
+        low, high, reason; a DataFrame of the kind of X.
+
+        Flagged are cells of at least `threshold` suspicion; with `fdr` as many as keep the expected share of false
+        alarms among them at most that.
+        """
         table = self._read(X)
-        expected = [
-            expectation
-            for first, cells, evidence, seen in self._examine(table)
-            for expectation in expect(self.network_, evidence, seen, self._flagged(cells, evidence), first)
-        ]
+        cutoff = self._cutoff(table, fdr)
+        expected = []
+        for first, cells, evidence, seen in self._examine(table):
+            suspicion = self._suspicion(evidence, cells)
+            flagged = cells.observed & (suspicion >= cutoff)
+            expected += expect(self.network_, self._doubt(evidence, cells), suspicion, seen, flagged, first)
         expected.sort(key=lambda expectation: -expectation.score)
         return to_frame([explain(expectation, table, self.encoder_) for expectation in expected], table)
 
@@ -283,6 +314,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             "names": self.names_,
             "seed": self.seed_,
             "offset": self.offset_,
+            "rates": asdict(self.rates_),
             "history": self.history_,
         }
         save_model(path, header, self.network_.state_dict())
@@ -313,24 +345,24 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         )
         return evidence, generator
 
-    def _score(self, table: Table, score: Callable[[Evidence], Tensor]) -> NDArray[np.float64]:
+    def _score(self, table: Table, score: Callable[[Evidence, Cells], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
-        method = one_of("repair_method", self.repair_method, REPAIR_METHODS)
+        method = check_method(self.repair_method, self.get_params(deep=False))
         parts = []
         for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
             evidence, _ = self._judge(first, cells, method)
-            parts.append(torch.where(cells.observed, score(evidence), 0.0).double().cpu())
+            parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
         return torch.cat(parts).numpy()
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
-        score = {"pi": cell_pi_clamped, "nll": cell_nll, "suspicion": expected_errors}[self._score_kind(kind)]
+        score = {"pi": cell_pi_clamped, "nll": cell_nll, "suspicion": self._expected_errors}[self._score_kind(kind)]
         return self._score(table, score).sum(axis=1)
 
     def _examine(
         self, table: Table, method: str | None = None
     ) -> Iterator[tuple[int, Cells, Evidence, Reconstruction]]:
         """First row, cells, evidence and reconstruction of each chunk."""
-        method = one_of("method", method or self.repair_method, REPAIR_METHODS)
+        method = check_method(method or self.repair_method, self.get_params(deep=False))
         for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
             evidence, generator = self._judge(first, cells, method)
             yield (
@@ -340,8 +372,34 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 reconstruct(self.network_, cells, evidence, method=method, generator=generator),
             )
 
-    def _flagged(self, cells: Cells, evidence: Evidence) -> Tensor:
-        return cells.observed & (suspicion(evidence) >= self.threshold)
+    def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
+        return wrong_by(evidence, cells, rates=self.rates_, alpha=self.alpha).sigmoid()
+
+    def _doubt(self, evidence: Evidence, cells: Cells) -> Tensor:
+        """-log(1 - suspicion), from the log odds so that nothing is cut off."""
+        return softplus(wrong_by(evidence, cells, rates=self.rates_, alpha=self.alpha))
+
+    def _expected_errors(self, evidence: Evidence, cells: Cells) -> Tensor:
+        return expected_errors(evidence, cells, rates=self.rates_, alpha=self.alpha)
+
+    def _cutoff(self, table: Table, fdr: float | None) -> float:
+        """The suspicion from which on cells are flagged."""
+        if fdr is None:
+            return self.threshold
+        if not 0 < fdr < 1:
+            raise SettingError(f"fdr must be between 0 and 1; it is {fdr!r}.")
+        return fdr_cutoff(self._score(table, self._suspicion), fdr)
+
+    def _estimate_rates(self, table: Table) -> ErrorRates:
+        """How common errors are, as the table itself shows it; with the methods of the paper, as alpha says."""
+        if self.repair_method != "hidden":
+            return ErrorRates(rows=1.0, cells=1 - self.alpha, rare=0.0)
+        judged = [
+            (self._judge(first, cells, "hidden")[0].alone, cells.observed)
+            for first, cells in in_chunks(self.network_, self.encoder_.encode(table))
+        ]
+        alone, observed = (torch.cat(each) for each in zip(*judged, strict=True))
+        return estimate_rates(alone - log_odds(self.alpha), observed, rare=RARE_SHARE)
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
@@ -443,6 +501,7 @@ def load(path: str | Path) -> CellMender:
         mender.seed_ = header["seed"]
         mender.network_ = _as_one(mender._members())
         mender.network_.load_state_dict(weights)
+        mender.rates_ = ErrorRates(**header["rates"])
         mender.offset_, mender.history_ = header["offset"], header["history"]
         mender.n_features_in_ = len(names)
         if header["named"]:

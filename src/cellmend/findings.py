@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cellmend.encoding import TableEncoder
-from cellmend.inference import Evidence, Reconstruction, cell_pi, probabilities_of, suspicion
+from cellmend.inference import Reconstruction, probabilities_of
 from cellmend.network import RVAE
 from cellmend.tables import Table
 
@@ -50,7 +50,7 @@ class Expectation:
 
     row: int
     column: int  # model column
-    score: float  # -log pi: finer than suspicion, which is 1 for many
+    score: float  # -log(1 - suspicion): finer than suspicion, which is 1 for many
     suspicion: float
     repair: float
     low: float  # NaN where the column has no order, as high
@@ -59,12 +59,12 @@ class Expectation:
 
 
 def expect(
-    network: RVAE, evidence: Evidence, seen: Reconstruction, flagged: Tensor, first_row: int
+    network: RVAE, doubt: Tensor, suspicion: Tensor, seen: Reconstruction, flagged: Tensor, first_row: int
 ) -> list[Expectation]:
     """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
     rows, columns = flagged.nonzero(as_tuple=True)
     low, high = (bound.mean(0) if bound.dim() == 3 else bound for bound in network.interval(seen.decoded))
-    each = [cell_pi(evidence), suspicion(evidence), seen.values, low, high]
+    each = [doubt, suspicion, seen.values, low, high]
     cells = torch.stack(each)[:, rows, columns]  # (5, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
     for span, probabilities in probabilities_of(network, seen.decoded):

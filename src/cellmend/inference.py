@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from cellmend.encoding import Cells
@@ -19,6 +21,12 @@ from cellmend.network import RVAE, clean_logit, elbo, sample_latent
 HIDING_ROUNDS = 2  # after the first: which cells look wrong changes little then
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
+EM_ROUNDS = 40
+START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
+RARE_SHARE = 0.02  # of clean cells that are rare
+RARE_POWER = 0.2  # how much the evidence against a rare cell counts
+MOST_WRONG = 0.5  # of the cells of a dirty row
+LOG_ODDS_IMPOSSIBLE = 100.0  # that a value which its column cannot hold is wrong
 CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
 
 
@@ -150,38 +158,141 @@ def best(network: RVAE, decoded: Tensor) -> Tensor:
 def lower_bound(
     network: RVAE, cells: Cells, *, weights: str, alpha: float, kl_weight: float, generator: Generator
 ) -> Tensor:
-    """ELBO of each row at one sample of z, (B,); of several networks its mean."""
-    cells = Cells(for_each_network(network, cells.values), for_each_network(network, cells.observed))
+    """ELBO of each row at one sample of z, (B,)."""
     latent = network.encode(cells)
     z = sample_latent(latent, generator)
-    bound = elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
-    return bound.mean(0) if bound.dim() == 2 else bound
+    return elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
 
 
-def cell_nll(evidence: Evidence) -> Tensor:
+def log_hidden(evidence: Evidence, cells: Cells, *, alpha: float) -> Tensor:
+    """Log probability of each row's cells, each hidden in turn, by both explanations together, (B,)."""
+    log_corrupted = evidence.log_clean - evidence.logit + log_odds(alpha)
+    both = torch.logaddexp(evidence.log_clean + math.log(alpha), log_corrupted + math.log1p(-alpha))
+    return torch.where(cells.observed, both, 0.0).sum(-1)
+
+
+def cell_nll(evidence: Evidence, cells: Cells) -> Tensor:
     """-log p(x|z), (B, D)."""
     return -evidence.log_clean
 
 
-def cell_pi(evidence: Evidence) -> Tensor:
+def cell_pi(evidence: Evidence, cells: Cells) -> Tensor:
     """-log pi, (B, D), from the logits so that nothing is cut off: a logit of -50 scores 50."""
     return F.softplus(-evidence.logit)
 
 
-def cell_pi_clamped(evidence: Evidence) -> Tensor:
+def cell_pi_clamped(evidence: Evidence, cells: Cells) -> Tensor:
     """-log pi with pi held within [1e-6, 1 - 1e-6], so that one cell cannot outweigh its row, (B, D)."""
     furthest = math.log((1 - CLAMP) / CLAMP)
     return F.softplus(-evidence.logit.clamp(-furthest, furthest))
 
 
-def expected_errors(evidence: Evidence) -> Tensor:
-    """1 - pi with only the cell itself hidden, (B, D): summed over a row, how many of its cells are wrong."""
-    return (-evidence.alone).sigmoid()
+# ---------------------------------------------------------------- errors come in rows
 
 
-def suspicion(evidence: Evidence) -> Tensor:
-    """1 - pi, (B, D)."""
-    return (-evidence.logit).sigmoid()
+@dataclass(frozen=True)
+class ErrorRates:
+    """A share of the rows is dirty, and in those a share of the cells is wrong; of the other cells some are rare.
+
+    With rows = 1 and rare = 0 every cell stands for itself, as in the paper: alpha is then 1 - cells.
+    """
+
+    rows: float
+    cells: float
+    rare: float
+
+
+def temper(ratio: Tensor, rare: float) -> Tensor:
+    """ratio = log p - log p0 when a share of the clean cells is rare: for those it counts but a fifth, (B, D).
+
+    No network knows every natural oddity. Without this, each would be an error for sure.
+    """
+    if not rare:
+        return ratio
+    return torch.logaddexp(ratio + math.log1p(-rare), RARE_POWER * ratio + math.log(rare))
+
+
+def wrong_log_odds(own: Tensor, row: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
+    """Log odds that each cell is wrong, (B, D), from the tempered ratios log p - log p0 of the cells, (B, D).
+
+    `own` speaks for the cell itself, `row` for what its neighbours say of the row: beside an obvious error a
+    doubtful cell is more suspicious.
+    """
+    clean, wrong = math.log1p(-rates.cells), math.log(rates.cells)
+    each = torch.where(observed, torch.logaddexp(torch.full_like(row, clean), wrong - row), 0.0)
+    dirty = _log(rates.rows) + each.sum(-1, keepdim=True) - each  # the row is dirty, by its other cells
+    return dirty + wrong - own - torch.logaddexp(dirty + clean, torch.full_like(own, _log(1 - rates.rows)))
+
+
+def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
+    """The rates that make a table most likely, by EM; ratio = log p - log p0 and observed are (N, D).
+
+    A dirty row has at least one wrong cell. One more dirty row is counted than is seen: in a small table none
+    may be seen by chance.
+    """
+    rows, columns = ratio.shape
+    rates = ErrorRates(*START, rare)
+    ratio = temper(ratio, rare)
+    for _ in range(EM_ROUNDS):
+        wrong = torch.where(observed, wrong_log_odds(ratio, ratio, observed, rates).sigmoid(), 0.0).sum()
+        dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
+        cells = (dirty * observed.sum(-1)).sum().clamp_min(1e-6)  # of dirty rows
+        share_of_rows = float(dirty.sum() + 1) / (rows + 2)
+        share_of_cells = min(max(float(wrong / cells), 1 / (columns + 1)), MOST_WRONG)
+        rates = ErrorRates(share_of_rows, share_of_cells, rare)
+    return rates
+
+
+def dirty_log_odds(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
+    """Log odds that each row is dirty, (B,), from tempered ratios (B, D)."""
+    clean = torch.full_like(ratio, math.log1p(-rates.cells))
+    each = torch.where(observed, torch.logaddexp(clean, math.log(rates.cells) - ratio), 0.0)
+    return each.sum(-1) + _log(rates.rows) - _log(1 - rates.rows)
+
+
+def _log(share: float) -> float:
+    return math.log(share) if share > 0 else -math.inf
+
+
+def wrong_by(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
+    """Log odds that each cell is wrong, (B, D); `alpha` is what the evidence was judged with."""
+    # In double precision, or a row's last digits would depend on where it stands among the others.
+    own, row = (temper(logit.double() - log_odds(alpha), rates.rare) for logit in (evidence.logit, evidence.alone))
+    odds = wrong_log_odds(own, row, cells.observed, rates)
+    return torch.where(cells.values.isfinite(), odds, LOG_ODDS_IMPOSSIBLE)
+
+
+def expected_errors(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
+    """Probability that each cell is wrong when no other is hidden, (B, D): summed, the wrong cells of a row.
+
+    To tell dirty rows it is better than the suspicion of the last round: there the cells that look wrong no
+    longer witness against each other.
+    """
+    row = temper(evidence.alone.double() - log_odds(alpha), rates.rare)
+    return wrong_log_odds(row, row, cells.observed, rates).sigmoid()
+
+
+def log_odds(share: float) -> float:
+    """log(share / (1 - share))."""
+    return math.log(share) - math.log1p(-share)
+
+
+# ---------------------------------------------------------------- which cells to flag
+
+
+def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
+    """The least suspicion such that of the cells from it on at most the share `fdr` is expected to be clean.
+
+    >>> fdr_cutoff(np.array([0.99, 0.95, 0.8, 0.3]), 0.1)
+    0.8
+    >>> fdr_cutoff(np.array([0.5]), 0.1)
+    inf
+    """
+    levels, counts = np.unique(suspicion, return_counts=True)
+    levels, counts = levels[::-1], counts[::-1]
+    clean = np.cumsum(counts * (1 - levels)) / np.cumsum(counts)  # rises
+    allowed = np.searchsorted(clean, fdr + 1e-12, side="right")
+    return float(levels[allowed - 1]) if allowed else math.inf
 
 
 def probabilities_of(network: RVAE, decoded: Tensor) -> Iterator[tuple[slice, Tensor]]:

@@ -42,8 +42,9 @@ class Distributions:
 class Real(nn.Module):
     """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian or Cauchy at 0.
 
-    With `components` the clean distribution is a mixture: that Gaussian and components whose places and widths
-    are learned for the column, all weighed by the decoder. A column is then (mean, logits of the weights).
+    With `components` the clean distribution is a mixture: that Gaussian, of a width that the decoder says too, and
+    components whose places and widths are learned for the column, all weighed by the decoder. A column is then
+    (mean, log variance, logits of the weights).
     """
 
     coded: Literal[False] = False  # enters the network as a number
@@ -53,8 +54,8 @@ class Real(nn.Module):
     def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
         super().__init__()
         self.how = how
-        self.columns, self.each = len(columns), 1 + (how.components + 1 if how.components else 0)
-        self.width, self.features = self.columns * self.each, KNOTS - 1 if how.binned else 1
+        self.columns, self.each = len(columns), 3 + how.components if how.components else 1
+        self.width, self.features = self.columns * self.each, KNOTS + 1 if how.binned else 1
         knots = torch.tensor([column.knots for column in columns])  # (D, KNOTS)
         constant(self, "knots", knots)
         constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
@@ -66,11 +67,15 @@ class Real(nn.Module):
             self.widths = nn.Parameter((span / how.components).square().log().repeat(1, how.components))
 
     def inputs(self, values: Tensor) -> Tensor:
-        """(B, D, 1); or how far each stretch between knots is passed, (B, D, KNOTS - 1), bounded by 0 and 1."""
+        """(B, D, 1); or how far each stretch between knots is passed, from 0 to 1, and by how many deviations the
+        first and the last knot are passed outwards, as a logarithm, so that no outlier shouts, (B, D, KNOTS + 1)."""
+        x = values.unsqueeze(-1)
         if not self.how.binned:
-            return values.unsqueeze(-1)
+            return x
         low, high = self.knots[..., None, :, :-1], self.knots[..., None, :, 1:]
-        return ((values.unsqueeze(-1) - low) / (high - low).clamp_min(LEAST_STRETCH)).clamp(0, 1)
+        passed = ((x - low) / (high - low).clamp_min(LEAST_STRETCH)).clamp(0, 1)
+        beyond = torch.cat([low[..., :1] - x, x - high[..., -1:]], -1).clamp_min(0).log1p()
+        return torch.cat([passed, beyond], -1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         if not self.how.components:
@@ -94,7 +99,8 @@ class Real(nn.Module):
         log_weights, means, log_variances = self._mixture(decoded)
         chosen = sample_levels(log_weights.exp(), generator).long().unsqueeze(-1)
         noise = torch.randn(chosen.shape, generator=generator, device=decoded.device)
-        drawn = means.gather(-1, chosen) + noise * (0.5 * log_variances.expand(means.shape).gather(-1, chosen)).exp()
+        widths = (0.5 * log_variances).expand(means.shape).exp()
+        drawn = means.gather(-1, chosen) + noise * widths.gather(-1, chosen)
         return drawn.squeeze(-1)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,21 +111,19 @@ class Real(nn.Module):
         )
 
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Log weights and means (B, D, components + 1), the decoder's Gaussian first, and log variances."""
+        """Log weights, means and log variances (B, D, components + 1), the decoder's Gaussian first."""
         if not self.how.components:
             return torch.zeros_like(decoded).unsqueeze(-1), decoded.unsqueeze(-1), self._log_variance()
         own = decoded.view(*decoded.shape[:-1], self.columns, self.each)
-        places = self.places.unsqueeze(-3).expand(*own.shape[:-1], -1)
-        widths = self.widths.clamp(*self._range()).unsqueeze(-3)
-        log_variances = torch.cat([self._log_variance(), widths], -1)
-        return own[..., 1:].log_softmax(-1), torch.cat([own[..., :1], places], -1), log_variances
+        shape = *own.shape[:-1], self.how.components
+        means = torch.cat([own[..., :1], self.places.unsqueeze(-3).expand(shape)], -1)
+        own_variance = own[..., 1:2] + self.log_variance[..., None, :, None]
+        log_variances = torch.cat([own_variance, self.widths.unsqueeze(-3).expand(shape)], -1)
+        return own[..., 2:].log_softmax(-1), means, log_variances.clamp(*MIXTURE_LOG_VARIANCE)
 
     def _log_variance(self) -> Tensor:
-        """Of the decoder's Gaussian, the same for all rows, (1, D, 1)."""
-        return self.log_variance.clamp(*self._range())[..., None, :, None]
-
-    def _range(self) -> tuple[float, float]:
-        return MIXTURE_LOG_VARIANCE if self.how.components else LOG_VARIANCE
+        """Of the Gaussian when there is no other, the same for all rows, (1, D, 1)."""
+        return self.log_variance.clamp(*LOG_VARIANCE)[..., None, :, None]
 
 
 class Category(nn.Module):

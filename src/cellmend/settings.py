@@ -11,6 +11,7 @@ WEIGHTS = ("coordinate", "amortized", "none")
 REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
 OUTLIERS = ("gaussian", "cauchy")
+SCHEDULES = ("constant", "cosine")
 
 PAPER: dict[str, Any] = {
     "weights": "coordinate",
@@ -28,6 +29,7 @@ PAPER: dict[str, Any] = {
     "epochs": 100,
     "batch_size": 150,
     "learning_rate": 1e-3,
+    "schedule": "constant",
     "weight_decay": 0.0,
     "repair_method": "map",
 }
@@ -70,11 +72,26 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """
     one_of("weights", settings["weights"], WEIGHTS)
     one_of("outlier", settings["outlier"], OUTLIERS)
-    one_of("repair_method", settings["repair_method"], REPAIR_METHODS)
+    one_of("schedule", settings["schedule"], SCHEDULES)
     for name, (what, holds) in NUMBERS.items():
         value = settings[name]
         if not (isinstance(value, Real) and holds(value)) and not (name == "batch_size" and value is None):
             raise SettingError(f"{name} must be {what}; it is {value!r}.")
+    if settings["weights"] == "amortized" and settings["hide"]:
+        raise SettingError(f'With weights="amortized" hide must be 0; it is {settings["hide"]}.')
+    check_method(settings["repair_method"], settings)
+
+
+def check_method(method: str, settings: Mapping[str, Any]) -> str:
+    """The method, if it is one that a network of these settings can answer by."""
+    one_of("repair_method", method, REPAIR_METHODS)
+    if settings["networks"] > 1 and method != "hidden":
+        raise SettingError(f"With {settings['networks']} networks repair_method must be 'hidden'; it is {method!r}.")
+    if not settings["kl_weight"] and method in ("one-stage", "two-stage"):
+        raise SettingError(
+            f"repair_method {method!r} draws the latent variable, so kl_weight must be above 0; it is 0."
+        )
+    return method
 
 
 def one_of(name: str, value: Any, known: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,11 +28,15 @@ def train(
     epochs: int,
     batch_size: int,
     learning_rate: float,
+    schedule: str,
     weight_decay: float | Tensor,
     generator: Generator,
     on_epoch: Callable[[int], None],
 ) -> Tensor:
     """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
+
+    With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With a
+    `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean.
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
@@ -39,9 +44,10 @@ def train(
 
     def loss(rows: Tensor) -> Tensor:
         batch = cells.take(rows)
-        latent = network.encode(hide_some(batch, hide, generator) if hide else batch)
-        z = sample_latent(latent, generator)
-        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
+        seen, asked = hide_some(batch, hide, generator) if hide else (batch, batch)
+        latent = network.encode(seen)
+        z = sample_latent(latent, generator) if kl_weight else latent.mu
+        bound = elbo(network, asked, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
         return -bound.sum(-1)
 
@@ -52,6 +58,7 @@ def train(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
+        schedule=schedule,
         weight_decay=weight_decay,
         generator=generator,
         after_step=network.embeddings.limit,
@@ -65,12 +72,12 @@ def train(
     return history
 
 
-def hide_some(cells: Cells, most: float, generator: Generator) -> Cells:
-    """The cells with a random share of each row hidden, uniform between 0 and `most`."""
+def hide_some(cells: Cells, most: float, generator: Generator) -> tuple[Cells, Cells]:
+    """A random share of each row's cells is hidden, uniform between 0 and `most`: what is left, and what was hidden."""
     shape, device = cells.values.shape, cells.values.device
     share = most * torch.rand((*shape[:-1], 1), generator=generator, device=device)
-    shown = torch.rand(shape, generator=generator, device=device) >= share
-    return Cells(cells.values, cells.observed & shown)
+    hidden = torch.rand(shape, generator=generator, device=device) < share
+    return Cells(cells.values, cells.observed & ~hidden), Cells(cells.values, cells.observed & hidden)
 
 
 def minimise(
@@ -81,6 +88,7 @@ def minimise(
     epochs: int,
     batch_size: int,
     learning_rate: float,
+    schedule: str,
     weight_decay: float | Tensor,
     generator: Generator,
     after_step: Callable[[], None],
@@ -92,9 +100,10 @@ def minimise(
     `weight_decay` may be (M,).
     """
     device = generator.device
+    rate = torch.tensor(learning_rate, device=device)  # a tensor, so that a captured step sees it change
     adam = torch.optim.Adam(
         network.parameters(),
-        lr=learning_rate,
+        lr=rate,
         weight_decay=0.0 if isinstance(weight_decay, Tensor) else weight_decay,
         fused=True,
         capturable=device.type == "cuda",
@@ -115,12 +124,22 @@ def minimise(
     history = []
     for epoch in range(epochs):
         total.zero_()
+        rate.fill_(learning_rate * (rate_share(epoch / epochs) if schedule == "cosine" else 1.0))
         order = torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1)
         for rows in torch.split(order, batch_size, dim=-1):
             run(rows)
         history.append(total / every_row[-1])
         on_epoch(epoch)
     return torch.stack(history)
+
+
+def rate_share(done: float) -> float:
+    """The share of the learning rate when this share of the epochs is done: up in a twentieth, then down as a cosine.
+
+    >>> [round(rate_share(done), 2) for done in (0.0, 0.05, 0.5, 0.99)]
+    [0.2, 0.99, 0.5, 0.0]
+    """
+    return min(0.2 + 16 * done, 0.5 + 0.5 * math.cos(math.pi * done))
 
 
 def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tensor:

@@ -22,7 +22,9 @@ EPOCHS = 100
 BATCH = 150
 LEARNING_RATE = 1e-3
 CHUNK = 4096  # rows judged at once
-_train = partial(minimise, batch_size=BATCH, learning_rate=LEARNING_RATE, on_epoch=lambda epoch: None)
+_train = partial(
+    minimise, batch_size=BATCH, learning_rate=LEARNING_RATE, schedule="constant", on_epoch=lambda epoch: None
+)
 
 
 class CondPred(RepairBaseline):
