@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from cellmend import CellMender, load
+from cellmend import PAPER, CellMender, load
 from cellmend.estimator import fit_together
 
 from .conftest import SMALL, mixed_table
@@ -15,17 +15,23 @@ from .conftest import SMALL, mixed_table
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-@pytest.mark.parametrize("weights", ["coordinate", "amortized", "none"])
-@pytest.mark.parametrize("method", ["map", "one-stage", "two-stage"])
-def test_fit_score_repair_and_save_on_a_gpu(weights: str, method: str, tmp_path) -> None:
+PUBLISHED = [
+    PAPER | SMALL | {"weights": weights, "repair_method": method}
+    for weights in ("coordinate", "amortized", "none")
+    for method in ("map", "one-stage", "two-stage")
+]
+
+
+@pytest.mark.parametrize("settings", [*PUBLISHED, SMALL, SMALL | {"networks": 2}])
+def test_fit_score_repair_and_save_on_a_gpu(settings, tmp_path) -> None:
     table = mixed_table().drop(columns=["id", "country"])
-    mender = CellMender(**SMALL, weights=weights, repair_method=method, device="cuda").fit(table)
+    mender = CellMender(**settings, device="cuda").fit(table)
     assert next(mender.network_.parameters()).is_cuda
     mender.findings(table)
     pd.testing.assert_series_equal(mender.repair(table, impute=True).dtypes, table.dtypes)
     mender.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").cell_scores(table), mender.cell_scores(table))
-    again = CellMender(**SMALL, weights=weights, repair_method=method, device="cuda").fit(table)
+    again = CellMender(**settings, device="cuda").fit(table)
     np.testing.assert_array_equal(again.cell_scores(table), mender.cell_scores(table))
 
 

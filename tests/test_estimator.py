@@ -289,7 +289,7 @@ def test_alpha_shifts_the_suspicion(fitted: CellMender, table) -> None:
     """Bayes' rule: other log odds of the prior, the same evidence."""
     menders = [CellMender(**PAPER | SMALL | {"alpha": 0.95}).fit(table.drop(columns=LEFT_OUT)) for _ in range(2)]
     table = table.drop(columns=LEFT_OUT)
-    menders[1].set_params(alpha=0.5).rates_ = ErrorRates(1.0, 0.5, 0.0)
+    menders[1].set_params(alpha=0.5)
     odds = [np.log(1 / m.cell_suspicion(table)["height"][0] - 1) for m in menders]
     assert odds[0] - odds[1] == pytest.approx(np.log(0.95 / 0.05), abs=1e-3)
 
@@ -373,6 +373,13 @@ def test_two_stage_keeps_most_cells_as_they_are(published: CellMender) -> None:
     kept = (published.reconstruct(table, method="two-stage") == table).mean(axis=None)
     drawn = (published.reconstruct(table, method="one-stage") == table).mean(axis=None)
     assert kept > 0.7 > drawn
+
+
+def test_another_method_after_fitting_takes_its_own_rates(fitted: CellMender, table) -> None:
+    """The paper's methods believe alpha, whatever was estimated for hidden cells."""
+    asked = copy.deepcopy(fitted).set_params(repair_method="map")
+    scores = asked.cell_scores(table, kind="pi")
+    np.testing.assert_allclose(1 - np.exp(-scores), asked.cell_suspicion(table).to_numpy(), atol=1e-5)
 
 
 def test_methods_that_these_settings_cannot_answer_by_are_refused(fitted: CellMender, table) -> None:

@@ -90,7 +90,9 @@ class RealColumn(NumberColumn):
         numbers = numbers[~np.isnan(numbers)]
         mean, sd = _mean_and_sd(numbers)
         decimals = _decimals(numbers, single=values.type == pa.float32())
-        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots((numbers - mean) / sd).tolist()))
+        with np.errstate(over="ignore"):
+            standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
+        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots(standardised).tolist()))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):

@@ -372,15 +372,19 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 reconstruct(self.network_, cells, evidence, method=method, generator=generator),
             )
 
+    def _rates(self) -> ErrorRates:
+        """As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says."""
+        return self.rates_ if self.repair_method == "hidden" else ErrorRates(rows=1.0, cells=1 - self.alpha, rare=0.0)
+
     def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return wrong_by(evidence, cells, rates=self.rates_, alpha=self.alpha).sigmoid()
+        return wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha).sigmoid()
 
     def _doubt(self, evidence: Evidence, cells: Cells) -> Tensor:
         """-log(1 - suspicion), from the log odds so that nothing is cut off."""
-        return softplus(wrong_by(evidence, cells, rates=self.rates_, alpha=self.alpha))
+        return softplus(wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha))
 
     def _expected_errors(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return expected_errors(evidence, cells, rates=self.rates_, alpha=self.alpha)
+        return expected_errors(evidence, cells, rates=self._rates(), alpha=self.alpha)
 
     def _cutoff(self, table: Table, fdr: float | None) -> float:
         """The suspicion from which on cells are flagged."""

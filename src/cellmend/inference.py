@@ -160,7 +160,7 @@ def lower_bound(
 ) -> Tensor:
     """ELBO of each row at one sample of z, (B,)."""
     latent = network.encode(cells)
-    z = sample_latent(latent, generator)
+    z = sample_latent(latent, generator) if kl_weight else latent.mu  # as in training
     return elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
 
 

@@ -74,7 +74,8 @@ class Results:
 
     def arrange(self) -> None:
         """Bring the lines into one order: they then do not depend on who was faster, nor on interruptions."""
-        self._rewrite(sorted(self.rows.values(), key=lambda row: Run.of(row).key))
+        written = {Run.of(row).key: row for row in _drop_half_line(self.path)}  # another process may have added some
+        self._rewrite(sorted((written | self.rows).values(), key=lambda row: Run.of(row).key))
 
     def _rewrite(self, rows: Iterable[Outcome]) -> None:
         self.rows = {Run.of(row).key: row for row in rows}
