@@ -18,7 +18,7 @@ from torch import Generator, Tensor
 from cellmend.encoding import Cells
 from cellmend.network import RVAE, clean_logit, elbo, sample_latent
 
-HIDING_ROUNDS = 2  # after the first: which cells look wrong changes little then
+HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
 EM_ROUNDS = 40
@@ -79,14 +79,20 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
 
 
 def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
-    """Each cell by a row in which it is hidden, and then also the cells that look wrong."""
+    """Each cell by a row in which it is hidden, and so are, one after the other, the cells that look wrong.
+
+    The worst of a row is hidden first and the rest judged anew: a gross error makes its neighbours look wrong too,
+    and hiding them all at once could leave the error in the majority.
+    """
     log_corrupted = network.log_corrupted(cells)
     shown = cells.observed
     decoded, log_clean = _decode_hidden(network, cells, shown)
     alone = logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
     for _ in range(HIDING_ROUNDS):
-        before, shown = shown, cells.observed & (logit > 0)
-        rows = (shown != before).any(-1).nonzero().squeeze(-1)  # of the others nothing new would be said
+        of_shown = torch.where(shown, logit, torch.inf)
+        worst = F.one_hot(of_shown.argmin(-1), shown.shape[-1]).bool() & (of_shown < 0)
+        rows = worst.any(-1).nonzero().squeeze(-1)  # of the others nothing new would be said
+        shown = shown & ~worst
         again, log_clean[rows] = _decode_hidden(network, cells[rows], shown[rows])
         decoded[..., rows, :] = again
         logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
