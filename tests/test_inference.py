@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from cellmend.inference import (
     cell_pi_clamped,
     dirty_log_odds,
     estimate_rates,
+    expected_errors,
     in_chunks,
     judge,
     level_probabilities,
@@ -340,6 +342,15 @@ def test_a_cell_is_judged_by_itself_and_its_row_by_the_first_look() -> None:
     assert found[0, 0] > wrong_log_odds(temper(last, 0.01), temper(last, 0.01), observed, rates)[0, 0]
 
 
+def test_dirty_rows_are_told_by_the_first_look() -> None:
+    """Once the cells that look wrong are hidden they no longer witness against each other."""
+    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.0)
+    alone = torch.tensor([[-8.0, -3.0]])
+    evidence = Evidence(NONE, torch.full((1, 2), 9.0), alone + log_odds(0.95), NONE, NONE)
+    found = expected_errors(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
+    assert found[0].tolist() == pytest.approx(slow_wrong(alone[0].tolist(), rates)[0], abs=1e-5)
+
+
 def test_of_a_rare_cell_the_evidence_counts_a_fifth() -> None:
     ratio = torch.tensor([-60.0, 5.0])
     expected = [math.log(0.99 * math.exp(r) + 0.01 * math.exp(0.2 * r)) for r in ratio.tolist()]
@@ -355,3 +366,29 @@ def test_fdr_keeps_the_expected_share_of_clean_cells() -> None:
         assert (1 - flagged).mean() <= fdr + 1e-9
         more = chances[chances >= chances[chances < cutoff].max()]
         assert (1 - more).mean() > fdr
+
+
+class Average:
+    """Expects each cell to be the average of those of its row that are shown, give or take 20."""
+
+    decoder_output = SimpleNamespace(bias=torch.empty(1))
+
+    def decode_hidden(self, cells: Cells) -> torch.Tensor:
+        shown, columns = cells.observed.float(), cells.values.shape[1]
+        others = shown[:, None, :] * (1 - torch.eye(columns))  # (B, D, D)
+        return (others * cells.values[:, None, :]).sum(-1) / others.sum(-1).clamp_min(1)
+
+    def log_clean(self, cells: Cells, decoded: torch.Tensor) -> torch.Tensor:
+        return -0.5 * ((cells.values - decoded) / 20).square()
+
+    def log_corrupted(self, cells: Cells) -> torch.Tensor:
+        return torch.full_like(cells.values, -0.5 * 1.5**2)  # the more likely one from 1.5 deviations on
+
+
+def test_the_worst_cell_is_hidden_first_so_that_its_neighbours_are_believed() -> None:
+    """100 makes the small cells look wrong and 50 right. Without it, 50 is the odd one."""
+    cells = Cells(torch.tensor([[100.0, 50.0, 1.0, 1.1, 0.9]]), torch.ones(1, 5, dtype=torch.bool))
+    seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+    assert (seen.alone < 0).tolist() == [[True, False, True, True, True]]
+    assert (seen.logit < 0).tolist() == [[True, True, False, False, False]]
+    torch.testing.assert_close(seen.decoded[0, :2], torch.tensor([1.0, 1.0]))
