@@ -1,4 +1,4 @@
-"""The nine experiments of the paper: which runs they are, and how a run is made and measured."""
+"""The nine experiments of the paper and ours: which runs they are, and how a run is made and measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 
 from cellmend.benchmark.boosting import MissingExtraError
 from cellmend.benchmark.corruption import NOISES, corrupt
-from cellmend.benchmark.datasets import PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError
+from cellmend.benchmark.datasets import FURTHER_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError
 from cellmend.benchmark.methods import METHODS, Setting, choose, dataset_of
 from cellmend.benchmark.metrics import cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
@@ -53,6 +53,8 @@ _ALL = tuple(
     if name not in ("cellmend", "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
 )
 _REPAIRING = ("RVAE", "VAE-L2", "CondPred-L2", "DeepRPCA", "Marginals", "LightGBM", "LightGBM l1")
+_RIVALS = ("cellmend", "RVAE", "LightGBM", "LightGBM + Marginals")
+_THREE_LEVELS = (0.01, 0.05, 0.2)
 EXPERIMENTS: dict[str, Experiment] = {
     "detection": Experiment("finding rows and cells, Gaussian + uniform noise (Figs. 2 and 3)", _ALL),
     "l2": Experiment(
@@ -83,10 +85,16 @@ EXPERIMENTS: dict[str, Experiment] = {
         levels=(None,),
     ),
     "default": Experiment(
-        "our default, the published model and the best peers",
-        ("cellmend", "RVAE", "LightGBM", "LightGBM + Marginals"),
-        seeds=5,
-        levels=(0.01, 0.05, 0.2),
+        "our default, the published model and the best peers", _RIVALS, seeds=5, levels=_THREE_LEVELS
+    ),
+    "unseen-noises": Experiment(
+        "the same with noises that the default was not tuned on",
+        _RIVALS,
+        noises=("lognormal", "mixture"),
+        levels=_THREE_LEVELS,
+    ),
+    "unseen-tables": Experiment(
+        "the same on tables that the default was not tuned on", _RIVALS, tables=FURTHER_TABLES, levels=_THREE_LEVELS
     ),
 }
 
