@@ -21,6 +21,7 @@ READING_ORDER = [
     "network",
     "training",
     "inference",
+    "errors",
     "findings",
     "persistence",
     "estimator",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from types import SimpleNamespace
 
@@ -12,24 +11,18 @@ import torch
 from cellmend import inference
 from cellmend.encoding import Cells, LevelColumn, RealColumn
 from cellmend.inference import (
-    ErrorRates,
     Evidence,
     cell_nll,
     cell_pi,
     cell_pi_clamped,
-    dirty_log_odds,
-    estimate_rates,
-    expected_errors,
+    hidden_ratio,
     in_chunks,
     judge,
     level_probabilities,
-    log_odds,
+    log_hidden,
     lower_bound,
     pseudo_gibbs,
     reconstruct,
-    temper,
-    wrong_by,
-    wrong_log_odds,
 )
 from cellmend.network import RVAE, clean_logit, stack
 from tests.conftest import KNOTS_AT, PUBLISHED
@@ -168,15 +161,19 @@ def test_kept_levels_are_certain() -> None:
     torch.testing.assert_close(probabilities[1], decoded[1].softmax(-1))
 
 
+def evidence_of(log_clean: torch.Tensor, logit: torch.Tensor, log_corrupted: torch.Tensor = NONE) -> Evidence:
+    return Evidence(log_clean, log_corrupted, logit, NONE, NONE, NONE, NONE, NONE)
+
+
 def test_scores_by_hand() -> None:
-    evidence = Evidence(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]), NONE, NONE, NONE)  # pi = 3 / 4
+    evidence = evidence_of(torch.tensor([-2.0]), torch.tensor([math.log(3.0)]))  # pi = 3 / 4
     assert cell_nll(evidence, ANY).item() == 2.0
     assert cell_pi(evidence, ANY).item() == pytest.approx(-math.log(0.75))
     assert cell_pi_clamped(evidence, ANY).item() == pytest.approx(-math.log(0.75))
 
 
 def test_far_cells_stay_ranked_and_rows_are_clamped() -> None:
-    evidence = Evidence(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]), NONE, NONE, NONE)
+    evidence = evidence_of(torch.zeros(3), torch.tensor([-300.0, -100.0, 100.0]))
     assert cell_pi(evidence, ANY).tolist() == [300.0, 100.0, pytest.approx(0.0)]
     assert cell_pi_clamped(evidence, ANY).tolist() == pytest.approx([-math.log(1e-6)] * 2 + [1e-6], abs=1e-6)
 
@@ -194,8 +191,8 @@ def test_chunks_cover_every_row_once(monkeypatch) -> None:
     monkeypatch.setattr(inference, "CHUNK_NUMBERS", 64)
     cells = same_rows(2.0, 1.0)[:101]
     cells.values[:, 0] = torch.arange(101)
-    chunks = list(in_chunks(linear_network(), cells))
-    assert len(chunks) > 5
+    chunks = list(in_chunks(linear_network(), cells, hiding=False))
+    assert len(list(in_chunks(linear_network(), cells, hiding=True))) > len(chunks) > 5
     assert torch.equal(torch.cat([chunk.values for _, chunk in chunks]), cells.values)
     assert all(chunk.values[0, 0] == first for first, chunk in chunks)
 
@@ -274,100 +271,6 @@ def test_the_level_of_several_networks_is_the_one_most_probable_on_average() -> 
     torch.testing.assert_close(probabilities[0], (logits[0] + logits[1]) / 2, atol=1e-4, rtol=0)
 
 
-def slow_wrong(ratio: list[float], rates: ErrorRates) -> tuple[list[float], float]:
-    """All 2^D ways in which cells of a row may be wrong, and the row that is not dirty, weighed one by one."""
-    columns, clean_row = len(ratio), 1 - rates.rows
-    total, dirty, wrong = clean_row, 0.0, [0.0] * columns
-    for which in itertools.product((False, True), repeat=columns):
-        weight = rates.rows
-        for is_wrong, each in zip(which, ratio, strict=True):
-            weight *= rates.cells * math.exp(-each) if is_wrong else 1 - rates.cells
-        total, dirty = total + weight, dirty + weight
-        wrong = [w + weight * is_wrong for w, is_wrong in zip(wrong, which, strict=True)]
-    return [w / total for w in wrong], dirty / total
-
-
-@pytest.mark.parametrize("rates", [ErrorRates(0.1, 0.2, 0.01), ErrorRates(0.7, 0.01, 0.0), ErrorRates(1.0, 0.05, 0.0)])
-def test_errors_that_come_in_rows_are_weighed_as_all_their_ways_are(rates: ErrorRates) -> None:
-    ratio = torch.randn(20, 4, generator=generator()) * 4
-    everything = torch.ones(20, 4, dtype=torch.bool)
-    cells, rows = wrong_log_odds(ratio, ratio, everything, rates), dirty_log_odds(ratio, everything, rates)
-    for place in range(20):
-        expected, dirty = slow_wrong(ratio[place].tolist(), rates)
-        assert cells[place].sigmoid().tolist() == pytest.approx(expected, abs=1e-5)
-        assert rows[place].sigmoid().item() == pytest.approx(dirty, abs=1e-5)
-
-
-def test_a_missing_cell_says_nothing_of_its_row() -> None:
-    ratio, observed = torch.tensor([[-3.0, 2.0, -50.0]]), torch.tensor([[True, True, False]])
-    rates, without = ErrorRates(0.1, 0.2, 0.0), (ratio[:, :2], observed[:, :2])
-    found = wrong_log_odds(ratio, ratio, observed, rates)
-    torch.testing.assert_close(found[:, :2], wrong_log_odds(ratio[:, :2], *without, rates))
-    torch.testing.assert_close(dirty_log_odds(ratio, observed, rates), dirty_log_odds(*without, rates))
-
-
-def drawn_ratios(wrong: torch.Tensor) -> torch.Tensor:
-    """log p - log p0 of draws from N(0, 1), or where wrong from N(4, 1)."""
-    x = torch.randn(wrong.shape, generator=generator(1)) + 4 * wrong
-    return 0.5 * (x - 4).square() - 0.5 * x.square()
-
-
-def test_rates_are_found_whether_errors_come_in_rows_or_not() -> None:
-    everything = torch.ones(20_000, 10, dtype=torch.bool)
-    draw = torch.rand(20_000, 11, generator=generator())
-    in_rows = (draw[:, :1] < 0.08) & (draw[:, 1:] < 0.25)
-    found = estimate_rates(drawn_ratios(in_rows), everything, rare=0.0)
-    assert (found.rows, found.cells) == (pytest.approx(0.08, abs=0.01), pytest.approx(0.25, abs=0.02))
-    scattered = draw[:, 1:] < 0.02
-    found = estimate_rates(drawn_ratios(scattered), everything, rare=0.0)
-    assert found.cells == pytest.approx(1 / 11)  # no fewer than about one cell of a dirty row
-    assert found.rows * found.cells == pytest.approx(0.02, abs=0.01)
-
-
-def test_with_every_row_dirty_and_nothing_rare_suspicion_is_one_minus_pi() -> None:
-    logit = torch.tensor([[1.5, -2.0]])
-    evidence, cells = Evidence(NONE, logit, logit, NONE, NONE), Cells(torch.zeros(1, 2), torch.ones(1, 2) > 0)
-    found = wrong_by(evidence, cells, rates=ErrorRates(1.0, 0.05, 0.0), alpha=0.95)
-    torch.testing.assert_close(found, -logit.double())
-
-
-def test_a_cell_is_judged_by_itself_and_its_row_by_the_first_look() -> None:
-    """The own ratio comes from the last round, what the others say of the row from the first."""
-    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.01)
-    alone, last = torch.tensor([[-8.0, -3.0]]), torch.tensor([[-8.0, 4.0]])
-    evidence = Evidence(NONE, last + log_odds(0.95), alone + log_odds(0.95), NONE, NONE)
-    found = wrong_by(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
-    expected = wrong_log_odds(temper(last, 0.01), temper(alone, 0.01), observed, rates)
-    torch.testing.assert_close(found, expected.double(), atol=1e-5, rtol=0)
-    assert found[0, 0] > wrong_log_odds(temper(last, 0.01), temper(last, 0.01), observed, rates)[0, 0]
-
-
-def test_dirty_rows_are_told_by_the_first_look() -> None:
-    """Once the cells that look wrong are hidden they no longer witness against each other."""
-    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.0)
-    alone = torch.tensor([[-8.0, -3.0]])
-    evidence = Evidence(NONE, torch.full((1, 2), 9.0), alone + log_odds(0.95), NONE, NONE)
-    found = expected_errors(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
-    assert found[0].tolist() == pytest.approx(slow_wrong(alone[0].tolist(), rates)[0], abs=1e-5)
-
-
-def test_of_a_rare_cell_the_evidence_counts_a_fifth() -> None:
-    ratio = torch.tensor([-60.0, 5.0])
-    expected = [math.log(0.99 * math.exp(r) + 0.01 * math.exp(0.2 * r)) for r in ratio.tolist()]
-    assert temper(ratio, 0.01).tolist() == pytest.approx(expected, abs=1e-5)
-    assert torch.equal(temper(ratio, 0.0), ratio)
-
-
-def test_fdr_keeps_the_expected_share_of_clean_cells() -> None:
-    chances = torch.rand(500, generator=generator()).double().square().numpy().round(2)  # with ties
-    for fdr in (0.05, 0.1, 0.4):
-        cutoff = inference.fdr_cutoff(chances, fdr)
-        flagged = chances[chances >= cutoff]
-        assert (1 - flagged).mean() <= fdr + 1e-9
-        more = chances[chances >= chances[chances < cutoff].max()]
-        assert (1 - more).mean() > fdr
-
-
 class Average:
     """Expects each cell to be the average of those of its row that are shown, give or take 20."""
 
@@ -391,4 +294,60 @@ def test_the_worst_cell_is_hidden_first_so_that_its_neighbours_are_believed() ->
     seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
     assert (seen.alone < 0).tolist() == [[True, False, True, True, True]]
     assert (seen.logit < 0).tolist() == [[True, True, False, False, False]]
-    torch.testing.assert_close(seen.decoded[0, :2], torch.tensor([1.0, 1.0]))
+    torch.testing.assert_close(seen.decoded[0, :2], torch.tensor([1.0, 1.0]), atol=0.1, rtol=0)
+    assert seen.log_shares.exp().squeeze().tolist() == [1.0, 0.0, 0.0, 0.0]  # all readings come to the same
+
+
+class Twins:
+    """Expects the first two cells to be alike, give or take 1, and nothing of the third."""
+
+    decoder_output = SimpleNamespace(bias=torch.empty(1))
+
+    def decode_hidden(self, cells: Cells) -> torch.Tensor:
+        shown = torch.where(cells.observed, cells.values, 0.0)  # what is hidden is taken for 0
+        return torch.stack([shown[:, 1], shown[:, 0], cells.values[:, 2]], 1)
+
+    def log_clean(self, cells: Cells, decoded: torch.Tensor) -> torch.Tensor:
+        return -0.5 * (cells.values - decoded).square()
+
+    def log_corrupted(self, cells: Cells) -> torch.Tensor:
+        return torch.full_like(cells.values, -2.0)
+
+
+def test_readings_are_weighed_by_how_likely_they_make_the_row() -> None:
+    """1.5 and -1.6 contradict each other. Without the one the other is usual, 1.5 a little more so."""
+    cells = Cells(torch.tensor([[1.5, -1.6, 0.0]]), torch.ones(1, 3, dtype=torch.bool))
+    seen = inference.judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
+    assert (seen.alone[0, :2] < 0).all()
+    wrong, p0 = math.exp(-0.5 * 3.1**2), math.exp(-2)
+    first, second = ((math.exp(-0.5 * kept**2) + p0) * (wrong + p0) for kept in (1.6, 1.5))
+    shares = seen.log_shares.exp()
+    assert sorted(shares[:2, 0].tolist()) == pytest.approx(
+        [first / (first + second), second / (first + second)], abs=1e-5
+    )
+    assert shares[2:].max() == 0
+    assert (seen.logit[0] > 0).tolist() == [True, False, True]
+
+
+def test_a_row_in_which_nothing_looks_wrong_has_one_reading() -> None:
+    cells = Cells(torch.tensor([[1.0, 1.0, 0.0], [9.0, 1.0, 0.0]]), torch.ones(2, 3, dtype=torch.bool))
+    seen = inference.judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
+    assert seen.log_shares[:, 0].exp().tolist() == [1.0, 0.0, 0.0]
+    torch.testing.assert_close(seen.readings[0, 0], seen.alone[0])
+
+
+def test_the_first_look_is_the_ratio_of_each_hidden_cell() -> None:
+    net = following_network()
+    cells = Cells(torch.randn(30, 2, generator=generator()) * 3, torch.rand(30, 2, generator=generator(1)) < 0.9)
+    seen = inference.judge_hidden(net, cells, alpha=0.5)
+    torch.testing.assert_close(hidden_ratio(net, cells), seen.alone)
+    two = stack([net, linear_network()])
+    torch.testing.assert_close(hidden_ratio(two, cells), inference.judge_hidden(two, cells, alpha=0.5).alone)
+
+
+def test_the_log_probability_of_a_row_counts_both_explanations_of_the_cells_that_are_there() -> None:
+    log_clean, log_corrupted = torch.tensor([[-1.0, -3.0e8, -2.0]]), torch.tensor([[-4.0, -20.0, -5.0]])
+    cells = Cells(torch.zeros(1, 3), torch.tensor([[True, True, False]]))
+    found = log_hidden(evidence_of(log_clean, NONE, log_corrupted), cells, alpha=0.9).item()
+    expected = math.log(0.9 * math.exp(-1) + 0.1 * math.exp(-4)) + math.log(0.1) - 20
+    assert found == pytest.approx(expected, rel=1e-5)

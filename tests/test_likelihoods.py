@@ -96,6 +96,30 @@ def test_count_is_poisson_when_clean_and_poisson_of_a_large_rate_when_corrupted(
     np.testing.assert_allclose(count().log_corrupted(values), stats.poisson.logpmf(values.numpy(), large), rtol=1e-4)
 
 
+def test_a_mixed_count_is_a_mixture_of_poissons_when_clean_and_half_a_cauchy_when_corrupted() -> None:
+    columns = [CountColumn("a", "count", 2.0, 1.5, 0), CountColumn("b", "count", 40.0, 5.0, 0)]
+    likelihood = Count(columns, Distributions("cauchy", 2.0, components=3, binned=True))
+    values, decoded = torch.tensor([[0.0, 40.0], [5.0, 120.0]]), numbers(2, 2 * 5)
+    own = decoded.numpy().reshape(2, 2, 5)
+    shared = np.broadcast_to(likelihood.log_rates.detach().exp().numpy(), (2, 2, 3))
+    rates = np.concatenate([np.exp(own[..., :1]) * [[2.0], [40.0]], shared], -1)
+    weights = np.exp(own[..., 1:]) / np.exp(own[..., 1:]).sum(-1, keepdims=True)
+    mixture = (weights * stats.poisson.pmf(values.numpy()[..., None], rates)).sum(-1)
+    np.testing.assert_allclose(likelihood.log_clean(values, decoded).detach(), np.log(mixture), rtol=1e-4)
+    np.testing.assert_allclose(likelihood.best(decoded).detach(), np.floor((weights * rates).sum(-1)))
+    scale = np.array([2.0 + 2 * 1.5, 40.0 + 2 * 5.0])
+    between = stats.halfcauchy.cdf(values.numpy() + 1, scale=scale) - stats.halfcauchy.cdf(values.numpy(), scale=scale)
+    np.testing.assert_allclose(likelihood.log_corrupted(values).exp(), between, rtol=1e-4)
+    far = likelihood.log_corrupted(torch.tensor([[1e6, 1e6]])).exp()  # about 2 s / (pi k^2)
+    np.testing.assert_allclose(far[0], 2 * scale / np.pi / 1e12, rtol=1e-3)
+    low, high = likelihood.interval(decoded)
+    for bound, share in ((low, 0.05), (high, 0.95)):
+        at_most = (weights * stats.poisson.cdf(bound.detach().numpy()[..., None], rates)).sum(-1)
+        below = (weights * stats.poisson.cdf(bound.detach().numpy()[..., None] - 1, rates)).sum(-1)
+        assert (at_most >= share - 1e-5).all()
+        assert (below < share + 1e-5).all()
+
+
 def test_ordinal_is_a_cumulative_logit_when_clean_and_uniform_when_corrupted() -> None:
     likelihood, place = ordinal(), numbers(ROWS, 2)
     steps = torch.nn.functional.softplus(likelihood.raw_steps).detach().numpy()

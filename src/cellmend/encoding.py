@@ -42,13 +42,17 @@ class Cells:
 
     def take(self, rows: Tensor) -> Cells:
         """These rows, (B,); or of cells stacked (M, N, D), for each of them its own, (M, B)."""
-        if rows.dim() == 1:
-            return self[rows]
-        cells = rows.unsqueeze(-1).expand(*rows.shape, self.values.shape[-1])
-        return Cells(self.values.gather(-2, cells), self.observed.gather(-2, cells))
+        return Cells(take_rows(self.values, rows), take_rows(self.observed, rows))
 
     def to(self, device: torch.device) -> Cells:
         return Cells(self.values.to(device), self.observed.to(device))
+
+
+def take_rows(table: Tensor, rows: Tensor) -> Tensor:
+    """Rows (B,) of a table (N, D); or of stacked tables (M, N, D), of each its own (M, B)."""
+    if rows.dim() == 1:
+        return table[rows]
+    return table.gather(-2, rows.unsqueeze(-1).expand(*rows.shape, table.shape[-1]))
 
 
 @dataclass(frozen=True)

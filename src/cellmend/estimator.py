@@ -18,27 +18,30 @@ from torch.nn.functional import softplus
 
 import cellmend
 from cellmend.encoding import Cells, LevelColumn, TableEncoder
-from cellmend.findings import expect, explain, to_frame
-from cellmend.inference import (
+from cellmend.errors import (
     RARE_SHARE,
     ErrorRates,
+    clean_priors,
+    estimate_rates,
+    expected_errors,
+    fdr_cutoff,
+    wrong_by,
+)
+from cellmend.findings import expect, explain, to_frame
+from cellmend.inference import (
     Evidence,
     Reconstruction,
     cell_nll,
     cell_pi,
     cell_pi_clamped,
-    estimate_rates,
-    expected_errors,
-    fdr_cutoff,
     for_each_network,
+    hidden_ratio,
     in_chunks,
     judge,
     level_probabilities,
     log_hidden,
-    log_odds,
     lower_bound,
     reconstruct,
-    wrong_by,
 )
 from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, stack, unstack
@@ -67,7 +70,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     kl_weight : of the latent variable's KL in the bound, 1 in the paper; with 0 the latent variable is not random.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
     epochs, batch_size, learning_rate, schedule, weight_decay : training with Adam; batch_size None: a fortieth of the
-        rows, from 32 to 1024; the learning rate stays ("constant") or falls to 0 ("cosine").
+        rows, from 16 to 1024; the learning rate stays ("constant") or falls to 0 ("cosine").
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged and repaired.
@@ -106,7 +109,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         embedding_dim: int = 50,
         epochs: int = 100,
         batch_size: int | None = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 2e-3,
         schedule: str = "cosine",
         weight_decay: float = 0.0,
         repair_method: str = "hidden",
@@ -147,7 +150,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
         table, cells = self._start(X)
-        self._finish(table, self._train(self.network_, cells, self.alpha, self.weight_decay))
+        of_each = for_each_network(self.network_, cells)
+
+        def revise() -> Tensor:
+            return clean_priors(hidden_ratio(self.network_, cells), cells.observed).expand(of_each.values.shape)
+
+        history = self._train(self.network_, of_each, self.alpha, self.weight_decay, revise)
+        self._finish(table, cells, history)
         return self
 
     def _start(self, X: Any) -> tuple[Table, Cells]:
@@ -159,12 +168,17 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.encoder_ = TableEncoder.fit(self.schema_, table)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = _as_one(self._members()).to(self._device())
-        cells = self.encoder_.encode(table).to(self._device())
-        return table, Cells(
-            for_each_network(self.network_, cells.values), for_each_network(self.network_, cells.observed)
-        )
+        return table, self.encoder_.encode(table).to(self._device())
 
-    def _train(self, network: RVAE, cells: Cells, alpha: float | Tensor, weight_decay: float | Tensor) -> Tensor:
+    def _train(
+        self,
+        network: RVAE,
+        cells: Cells,
+        alpha: float | Tensor,
+        weight_decay: float | Tensor,
+        revise: Callable[[], Tensor],
+    ) -> Tensor:
+        """Train one or many; `revise` gives the alpha of every cell that the network would now have."""
         with progress(self.epochs, shown=self.verbose) as on_epoch:
             return train(
                 network,
@@ -174,18 +188,25 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 kl_weight=self.kl_weight,
                 hide=self.hide,
                 epochs=self.epochs,
-                batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 32), 1024),
+                batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 16), 1024),
                 learning_rate=self.learning_rate,
                 schedule=self.schedule,
                 weight_decay=weight_decay,
                 generator=self._generator(),
                 on_epoch=on_epoch,
+                revise=revise if self.hide else None,
             )
 
-    def _finish(self, table: Table, history: Tensor) -> None:
+    def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:
         self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
-        self.rates_ = self._estimate_rates(table)
-        self.offset_ = float(np.quantile(-self._row_scores(table), 1 - self.alpha))
+        if self.repair_method == "hidden":
+            ratio = hidden_ratio(self.network_, cells)
+            self.rates_ = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
+            scores = expected_errors(ratio, cells.observed, self.rates_).cpu().numpy()
+        else:
+            self.rates_ = self._rates()
+            scores = self._row_scores(table)
+        self.offset_ = float(np.quantile(-scores, 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
 
@@ -225,10 +246,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def score(self, X: Any, y: Any = None) -> float:
         """What GridSearchCV compares by default, higher = better: mean log probability of a row, its cells hidden
         in turn; with the methods of the paper the mean ELBO."""
-        bounds = []
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X))):
-            if self.repair_method == "hidden":
-                evidence, _ = self._judge(first, cells, "hidden")
+        method = check_method(self.repair_method, self.get_params(deep=False))
+        hiding, bounds = method == "hidden", []
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X)), hiding=hiding):
+            if hiding:
+                evidence, _ = self._judge(first, cells, method)
                 bounds.append(log_hidden(evidence, cells, alpha=self.alpha))
             else:
                 bounds.append(
@@ -349,21 +371,27 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """`score` of every modelled cell, (N, D); 0 where missing."""
         method = check_method(self.repair_method, self.get_params(deep=False))
         parts = []
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(table), hiding=method == "hidden"):
             evidence, _ = self._judge(first, cells, method)
             parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
         return torch.cat(parts).numpy()
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
-        score = {"pi": cell_pi_clamped, "nll": cell_nll, "suspicion": self._expected_errors}[self._score_kind(kind)]
-        return self._score(table, score).sum(axis=1)
+        kind = self._score_kind(kind)
+        if kind != "suspicion":
+            return self._score(table, {"pi": cell_pi_clamped, "nll": cell_nll}[kind]).sum(axis=1)
+        if self.repair_method != "hidden":
+            return self._score(table, self._suspicion).sum(axis=1)
+        cells = self.encoder_.encode(table).to(self._device())
+        ratio = hidden_ratio(self.network_, cells)
+        return expected_errors(ratio, cells.observed, self.rates_).cpu().numpy()
 
     def _examine(
         self, table: Table, method: str | None = None
     ) -> Iterator[tuple[int, Cells, Evidence, Reconstruction]]:
         """First row, cells, evidence and reconstruction of each chunk."""
         method = check_method(method or self.repair_method, self.get_params(deep=False))
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(table)):
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(table), hiding=method == "hidden"):
             evidence, generator = self._judge(first, cells, method)
             yield (
                 first,
@@ -383,9 +411,6 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """-log(1 - suspicion), from the log odds so that nothing is cut off."""
         return softplus(wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha))
 
-    def _expected_errors(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return expected_errors(evidence, cells, rates=self._rates(), alpha=self.alpha)
-
     def _cutoff(self, table: Table, fdr: float | None) -> float:
         """The suspicion from which on cells are flagged."""
         if fdr is None:
@@ -393,17 +418,6 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         if not 0 < fdr < 1:
             raise SettingError(f"fdr must be between 0 and 1; it is {fdr!r}.")
         return fdr_cutoff(self._score(table, self._suspicion), fdr)
-
-    def _estimate_rates(self, table: Table) -> ErrorRates:
-        """How common errors are, as the table itself shows it; with the methods of the paper, as alpha says."""
-        if self.repair_method != "hidden":
-            return ErrorRates(rows=1.0, cells=1 - self.alpha, rare=0.0)
-        judged = [
-            (self._judge(first, cells, "hidden")[0].alone, cells.observed)
-            for first, cells in in_chunks(self.network_, self.encoder_.encode(table))
-        ]
-        alone, observed = (torch.cat(each) for each in zip(*judged, strict=True))
-        return estimate_rates(alone - log_odds(self.alpha), observed, rare=RARE_SHARE)
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
@@ -473,23 +487,30 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
         raise SettingError(f"Menders fitted together must have equal settings but for {', '.join(free)}.")
     started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
-    first = menders[0]
+    first, device = menders[0], menders[0]._device()
     try:
-        members = [member for mender in menders for member in mender._members()]
+        members = [[member.to(device) for member in mender._members()] for mender in menders]
+        together = stack([member for own in members for member in own])
         pieces = [(c.values, c.observed) for _, c in started]
-        values, observed = (torch.stack(each).flatten(0, -3) for each in zip(*pieces, strict=True))
-        together = stack(members).to(values.device)
+        of_each = Cells(*(torch.stack(each).repeat_interleave(first.networks, 0) for each in zip(*pieces, strict=True)))
     except RuntimeError as error:
         raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
-    alphas = [mender.alpha for mender in menders for _ in range(mender.networks)]
     decays = [mender.weight_decay for mender in menders for _ in range(mender.networks)]
-    alpha = torch.tensor(alphas, device=values.device)[:, None, None]
-    history = first._train(together, Cells(values, observed), alpha, decay_of_each(decays, values.device))
-    unstack(together, members)
-    for place, (mender, (table, _)) in enumerate(zip(menders, started, strict=True)):
-        own = slice(place * first.networks, (place + 1) * first.networks)
-        mender.network_ = _as_one(members[own]).to(values.device)
-        mender._finish(table, history[:, own].mean(-1))
+    alphas = [mender.alpha for mender in menders for _ in range(mender.networks)]
+    alpha = torch.tensor(alphas, device=device)[:, None, None]
+
+    def revise() -> Tensor:
+        unstack(together, [member for own in members for member in own])
+        ratios = [hidden_ratio(_as_one(own), cells) for own, (_, cells) in zip(members, started, strict=True)]
+        priors = [clean_priors(ratio, cells.observed) for ratio, (_, cells) in zip(ratios, started, strict=True)]
+        return torch.stack(priors).repeat_interleave(first.networks, 0)
+
+    history = first._train(together, of_each, alpha, decay_of_each(decays, device), revise)
+    unstack(together, [member for own in members for member in own])
+    of_menders = history.view(-1, len(menders), first.networks).mean(-1)  # (epochs, menders)
+    for place, (mender, own, (table, cells)) in enumerate(zip(menders, members, started, strict=True)):
+        mender.network_ = _as_one(own)
+        mender._finish(table, cells, of_menders[:, place])
 
 
 def load(path: str | Path) -> CellMender:

@@ -63,9 +63,12 @@ def expect(
 ) -> list[Expectation]:
     """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
     rows, columns = flagged.nonzero(as_tuple=True)
-    low, high = (bound.mean(0) if bound.dim() == 3 else bound for bound in network.interval(seen.decoded))
-    each = [doubt, suspicion, seen.values, low, high]
-    cells = torch.stack(each)[:, rows, columns]  # (5, F)
+    asked, place = torch.unique(rows, return_inverse=True)  # bounds take long: of flagged rows only
+    bounds = network.interval(seen.decoded[..., asked, :])
+    low, high = ((bound.mean(0) if bound.dim() == 3 else bound)[place, columns] for bound in bounds)
+    doubted, suspected, repair = (each[rows, columns] for each in (doubt, suspicion, seen.values))
+    # The mean of a distribution with several humps can lie outside of the middle nine tenths.
+    cells = torch.stack([doubted, suspected, repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (5, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
     for span, probabilities in probabilities_of(network, seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]

@@ -9,25 +9,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from cellmend.encoding import Cells
 from cellmend.network import RVAE, clean_logit, elbo, sample_latent
 
+READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden first
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
-EM_ROUNDS = 40
-START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
-RARE_SHARE = 0.02  # of clean cells that are rare
-RARE_POWER = 0.2  # how much the evidence against a rare cell counts
-MOST_WRONG = 0.5  # of the cells of a dirty row
-LOG_ODDS_IMPOSSIBLE = 100.0  # that a value which its column cannot hold is wrong
 CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
+CUDA_CHUNKS = 8  # times as many on a GPU, whose many cores need more to do
 
 
 @dataclass(frozen=True)
@@ -35,10 +29,13 @@ class Evidence:
     """What the network says of each cell, (B, D); `decoded` has a leading M if M networks were asked."""
 
     log_clean: Tensor  # log p(x|z)
-    logit: Tensor  # log odds that the cell is clean
-    alone: Tensor  # the same with only the cell itself hidden; with methods of the paper as `logit`
+    log_corrupted: Tensor  # log p0(x)
+    logit: Tensor  # log odds that the cell is clean, by the likeliest reading of the row
     decoded: Tensor  # (B, all widths), parameters of the clean component
     drawn: Tensor  # the last x of one-stage; of no meaning with other methods
+    alone: Tensor  # log odds with only the cell itself hidden; with methods of the paper as `logit`
+    readings: Tensor  # (R, B, D), log odds by each reading of the row; with methods of the paper one
+    log_shares: Tensor  # (R, B), log probability of each reading; -inf where a row has fewer
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,16 @@ class Reconstruction:
     kept: Tensor  # (B, D) bool, cells held at their observed value
 
 
-def in_chunks(network: RVAE, cells: Cells) -> Iterator[tuple[int, Cells]]:
-    """First row and cells of pieces of the table that need bounded memory, on the network's device."""
+def in_chunks(network: RVAE, cells: Cells, *, hiding: bool) -> Iterator[tuple[int, Cells]]:
+    """First row and cells of pieces of the table that need bounded memory, on the network's device.
+
+    `hiding` each cell in turn takes D times as much.
+    """
     bias = network.decoder_output.bias
     columns, most_levels = cells.values.shape[1], max(network.embeddings.most_levels, 1)
-    hidden = network.decoder_hidden.weight.shape[-1] * (columns if network.masked else 1)
-    networks = len(bias) if bias.dim() == 2 else 1
-    rows = max(1, CHUNK_NUMBERS // (networks * (hidden + columns * most_levels)))
+    hidden = network.decoder_hidden.weight.shape[-1] * (columns if hiding else 1)
+    most = CHUNK_NUMBERS * (CUDA_CHUNKS if bias.device.type == "cuda" else 1)
+    rows = max(1, most // (how_many(network) * (hidden + columns * most_levels)))
     for first in range(0, len(cells), rows):
         yield first, cells[first : first + rows].to(bias.device)
 
@@ -72,44 +72,97 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
         drawn, z = pseudo_gibbs(network, cells, torch.zeros_like(cells.observed), generator)
     decoded = network.decode(z)
     log_clean = network.log_clean(cells, decoded)
-    logit = clean_logit(log_clean, network.log_corrupted(cells), alpha=alpha)
+    log_corrupted = network.log_corrupted(cells)
+    logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
     if weights == "amortized" and method == "map":
         logit = torch.where(cells.values.isfinite(), network.weight_logits(cells), logit)
-    return Evidence(log_clean, logit, logit, decoded, drawn)
+    one, certain = logit.unsqueeze(0), logit.new_zeros(1, len(logit))
+    return Evidence(log_clean, log_corrupted, logit, decoded, drawn, logit, one, certain)
 
 
 def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
     """Each cell by a row in which it is hidden, and so are, one after the other, the cells that look wrong.
 
-    The worst of a row is hidden first and the rest judged anew: a gross error makes its neighbours look wrong too,
-    and hiding them all at once could leave the error in the majority.
+    Of two cells that contradict each other either may be the wrong one. So a row is read in several ways: hidden
+    first is the cell that looks worst, or second worst, and so on.
     """
     log_corrupted = network.log_corrupted(cells)
-    shown = cells.observed
+    decoded, log_clean = _decode_hidden(network, cells, cells.observed)
+    alone = clean_logit(log_clean, log_corrupted, alpha=alpha)
+    looks = torch.where(cells.observed, alone, torch.inf)
+    worst_first = looks.argsort(-1)
+    readings = alone.repeat(min(READINGS, looks.shape[-1]), 1, 1)
+    fits = alone.new_full(readings.shape[:-1], -torch.inf)
+    fits[0] = 0.0  # of rows in which nothing looks wrong
+    best = alone.new_full((len(alone),), -torch.inf)
+    for place in range(len(readings)):
+        first = F.one_hot(worst_first[:, place], looks.shape[-1]).bool() & (looks < 0)
+        rows = first.any(-1).nonzero().squeeze(-1)
+        if len(rows) == 0:
+            break
+        again, clean = _hide_wrong(network, cells[rows], first[rows], log_corrupted[rows], alpha=alpha)
+        readings[place, rows] = clean_logit(clean, log_corrupted[rows], alpha=alpha)
+        # Log probability of the row's cells by both explanations, but for what is the same in all readings.
+        fit = torch.where(cells.observed[rows], F.softplus(readings[place, rows]), 0.0).sum(-1)
+        better = fit > best[rows]
+        decoded[..., rows[better], :], log_clean[rows[better]] = again[..., better, :], clean[better]
+        best[rows] = torch.maximum(fit, best[rows])
+        known = ((readings[:place, rows] < 0) == (readings[place, rows] < 0)).all(-1).any(0)  # counted once
+        fits[place, rows] = torch.where(known, -torch.inf, fit)
+    logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
+    return Evidence(log_clean, log_corrupted, logit, decoded, cells.values, alone, readings, fits.log_softmax(0))
+
+
+def _hide_wrong(
+    network: RVAE, cells: Cells, first: Tensor, log_corrupted: Tensor, *, alpha: float
+) -> tuple[Tensor, Tensor]:
+    """Hide the cells `first` (B, D), then the worst of each row again and again while one looks wrong.
+
+    One after the other: a gross error makes its neighbours look wrong too, and hiding them all at once could leave
+    the error in the majority. Returns what is decoded for each cell, and log p of each cell by it.
+    """
+    shown = cells.observed & ~first
     decoded, log_clean = _decode_hidden(network, cells, shown)
-    alone = logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
-    for _ in range(HIDING_ROUNDS):
-        of_shown = torch.where(shown, logit, torch.inf)
+    for _ in range(HIDING_ROUNDS - 1):
+        of_shown = torch.where(shown, clean_logit(log_clean, log_corrupted, alpha=alpha), torch.inf)
         worst = F.one_hot(of_shown.argmin(-1), shown.shape[-1]).bool() & (of_shown < 0)
         rows = worst.any(-1).nonzero().squeeze(-1)  # of the others nothing new would be said
+        if len(rows) == 0:
+            break
         shown = shown & ~worst
-        again, log_clean[rows] = _decode_hidden(network, cells[rows], shown[rows])
-        decoded[..., rows, :] = again
-        logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
-    return Evidence(log_clean, logit, alone, decoded, cells.values)
+        decoded[..., rows, :], log_clean[rows] = _decode_hidden(network, cells[rows], shown[rows])
+    return decoded, log_clean
+
+
+@torch.no_grad()
+def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
+    """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
+    pieces = [
+        _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(piece)
+        for _, piece in in_chunks(network, cells, hiding=True)
+    ]
+    return torch.cat(pieces)
 
 
 def _decode_hidden(network: RVAE, cells: Cells, shown: Tensor) -> tuple[Tensor, Tensor]:
     """What is decoded for each cell when it is hidden, and log p of each cell by it, (B, D)."""
-    values, shown = for_each_network(network, cells.values), for_each_network(network, shown)
-    decoded = network.decode_hidden(Cells(values, shown))
-    return decoded, over_networks(network.log_clean(Cells(values, shown), decoded))
+    asked = for_each_network(network, Cells(cells.values, shown))
+    decoded = network.decode_hidden(asked)
+    return decoded, over_networks(network.log_clean(asked, decoded))
 
 
-def for_each_network(network: RVAE, cells: Tensor) -> Tensor:
-    """(B, D) for each of M stacked networks, (M, B, D); for a single one as it is."""
+def how_many(network: RVAE) -> int:
+    """Networks that are stacked in this one."""
     bias = network.decoder_output.bias
-    return cells.expand(len(bias), *cells.shape) if bias.dim() == 2 else cells
+    return len(bias) if bias.dim() == 2 else 1
+
+
+def for_each_network(network: RVAE, cells: Cells) -> Cells:
+    """Cells (B, D) for each of M stacked networks, (M, B, D); as they are if the network is a single one."""
+    networks = how_many(network)
+    if networks == 1 and network.decoder_output.bias.dim() == 1:
+        return cells
+    return Cells(*(each.expand(networks, *each.shape) for each in (cells.values, cells.observed)))
 
 
 def over_networks(log_probability: Tensor) -> Tensor:
@@ -172,8 +225,7 @@ def lower_bound(
 
 def log_hidden(evidence: Evidence, cells: Cells, *, alpha: float) -> Tensor:
     """Log probability of each row's cells, each hidden in turn, by both explanations together, (B,)."""
-    log_corrupted = evidence.log_clean - evidence.logit + log_odds(alpha)
-    both = torch.logaddexp(evidence.log_clean + math.log(alpha), log_corrupted + math.log1p(-alpha))
+    both = torch.logaddexp(evidence.log_clean + math.log(alpha), evidence.log_corrupted + math.log1p(-alpha))
     return torch.where(cells.observed, both, 0.0).sum(-1)
 
 
@@ -191,114 +243,6 @@ def cell_pi_clamped(evidence: Evidence, cells: Cells) -> Tensor:
     """-log pi with pi held within [1e-6, 1 - 1e-6], so that one cell cannot outweigh its row, (B, D)."""
     furthest = math.log((1 - CLAMP) / CLAMP)
     return F.softplus(-evidence.logit.clamp(-furthest, furthest))
-
-
-# ---------------------------------------------------------------- errors come in rows
-
-
-@dataclass(frozen=True)
-class ErrorRates:
-    """A share of the rows is dirty, and in those a share of the cells is wrong; of the other cells some are rare.
-
-    With rows = 1 and rare = 0 every cell stands for itself, as in the paper: alpha is then 1 - cells.
-    """
-
-    rows: float
-    cells: float
-    rare: float
-
-
-def temper(ratio: Tensor, rare: float) -> Tensor:
-    """ratio = log p - log p0 when a share of the clean cells is rare: for those it counts but a fifth, (B, D).
-
-    No network knows every natural oddity. Without this, each would be an error for sure.
-    """
-    if not rare:
-        return ratio
-    return torch.logaddexp(ratio + math.log1p(-rare), RARE_POWER * ratio + math.log(rare))
-
-
-def wrong_log_odds(own: Tensor, row: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
-    """Log odds that each cell is wrong, (B, D), from the tempered ratios log p - log p0 of the cells, (B, D).
-
-    `own` speaks for the cell itself, `row` for what its neighbours say of the row: beside an obvious error a
-    doubtful cell is more suspicious.
-    """
-    clean, wrong = math.log1p(-rates.cells), math.log(rates.cells)
-    each = torch.where(observed, torch.logaddexp(torch.full_like(row, clean), wrong - row), 0.0)
-    dirty = _log(rates.rows) + each.sum(-1, keepdim=True) - each  # the row is dirty, by its other cells
-    return dirty + wrong - own - torch.logaddexp(dirty + clean, torch.full_like(own, _log(1 - rates.rows)))
-
-
-def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
-    """The rates that make a table most likely, by EM; ratio = log p - log p0 and observed are (N, D).
-
-    A dirty row has at least one wrong cell. One more dirty row is counted than is seen: in a small table none
-    may be seen by chance.
-    """
-    rows, columns = ratio.shape
-    rates = ErrorRates(*START, rare)
-    ratio = temper(ratio, rare)
-    for _ in range(EM_ROUNDS):
-        wrong = torch.where(observed, wrong_log_odds(ratio, ratio, observed, rates).sigmoid(), 0.0).sum()
-        dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
-        cells = (dirty * observed.sum(-1)).sum().clamp_min(1e-6)  # of dirty rows
-        share_of_rows = float(dirty.sum() + 1) / (rows + 2)
-        share_of_cells = min(max(float(wrong / cells), 1 / (columns + 1)), MOST_WRONG)
-        rates = ErrorRates(share_of_rows, share_of_cells, rare)
-    return rates
-
-
-def dirty_log_odds(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
-    """Log odds that each row is dirty, (B,), from tempered ratios (B, D)."""
-    clean = torch.full_like(ratio, math.log1p(-rates.cells))
-    each = torch.where(observed, torch.logaddexp(clean, math.log(rates.cells) - ratio), 0.0)
-    return each.sum(-1) + _log(rates.rows) - _log(1 - rates.rows)
-
-
-def _log(share: float) -> float:
-    return math.log(share) if share > 0 else -math.inf
-
-
-def wrong_by(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
-    """Log odds that each cell is wrong, (B, D); `alpha` is what the evidence was judged with."""
-    # In double precision, or a row's last digits would depend on where it stands among the others.
-    own, row = (temper(logit.double() - log_odds(alpha), rates.rare) for logit in (evidence.logit, evidence.alone))
-    odds = wrong_log_odds(own, row, cells.observed, rates)
-    return torch.where(cells.values.isfinite(), odds, LOG_ODDS_IMPOSSIBLE)
-
-
-def expected_errors(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
-    """Probability that each cell is wrong when no other is hidden, (B, D): summed, the wrong cells of a row.
-
-    To tell dirty rows it is better than the suspicion of the last round: there the cells that look wrong no
-    longer witness against each other.
-    """
-    row = temper(evidence.alone.double() - log_odds(alpha), rates.rare)
-    return wrong_log_odds(row, row, cells.observed, rates).sigmoid()
-
-
-def log_odds(share: float) -> float:
-    """log(share / (1 - share))."""
-    return math.log(share) - math.log1p(-share)
-
-
-# ---------------------------------------------------------------- which cells to flag
-
-
-def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
-    """The least suspicion such that of the cells from it on at most the share `fdr` is expected to be clean.
-
-    >>> fdr_cutoff(np.array([0.99, 0.95, 0.8, 0.3]), 0.1)
-    0.8
-    >>> fdr_cutoff(np.array([0.5]), 0.1)
-    inf
-    """
-    levels, counts = np.unique(suspicion, return_counts=True)
-    levels, counts = levels[::-1], counts[::-1]
-    clean = np.cumsum(counts * (1 - levels)) / np.cumsum(counts)  # rises
-    allowed = np.searchsorted(clean, fdr + 1e-12, side="right")
-    return float(levels[allowed - 1]) if allowed else math.inf
 
 
 def probabilities_of(network: RVAE, decoded: Tensor) -> Iterator[tuple[slice, Tensor]]:

@@ -25,6 +25,7 @@ LEAST_STRETCH = 1e-6  # between knots that coincide: a step
 LOG_RATE = (-10.0, 14.0)  # of a count; keeps exp finite and Poisson sampling fast
 EDGE = 1e4  # stands for infinity in ordinal thresholds: sigmoid(EDGE) is 1
 LEAST_STEP = 1e-4  # between ordinal thresholds: a level that never occurs stays possible
+COUNT_REACH = 4.0  # standard deviations above the mean: where the largest of a count's components starts
 HALVINGS = 24  # to find a quantile of a mixture
 INTERVAL = 0.9  # share of the clean component between low and high
 
@@ -184,7 +185,11 @@ class Category(nn.Module):
 
 
 class Count(nn.Module):
-    """Whole numbers from 0. Clean: Poisson at the decoder's rate. Corrupted: Poisson of a large rate."""
+    """Whole numbers from 0. Clean: Poisson at the decoder's rate. Corrupted: Poisson of a large rate, or half a Cauchy.
+
+    With `components` the clean distribution is a mixture: that Poisson, and others whose rates are learned for the
+    column, all weighed by the decoder. A column is then (log rate, logits of the weights).
+    """
 
     coded: Literal[False] = False
     owner: Tensor
@@ -193,34 +198,56 @@ class Count(nn.Module):
 
     def __init__(self, columns: Sequence[CountColumn], how: Distributions) -> None:
         super().__init__()
-        self.width, self.features = len(columns), 1
-        constant(self, "owner", torch.arange(self.width))
+        self.how, self.features = how, 1
+        self.columns, self.each = len(columns), 2 + how.components if how.components else 1
+        self.width = self.columns * self.each
+        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
         mean = torch.tensor([column.mean for column in columns]).clamp_min(1e-3)
         sd = torch.tensor([column.sd for column in columns])
         constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
         constant(self, "corrupted_rate", mean + how.outlier_scale * sd.clamp_min(1.0))
+        if how.components:
+            reach = torch.linspace(0.1, 1 + COUNT_REACH, how.components)  # rates from near 0 to far above the mean
+            self.log_rates = nn.Parameter((mean[:, None] * reach.clamp_max(1) + sd[:, None] * (reach - 1).relu()).log())
 
     def inputs(self, values: Tensor) -> Tensor:
         return (values.log1p() - self.log_mean.exp().log1p().unsqueeze(-2)).unsqueeze(-1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
-        return poisson_log_probability(values, self._log_rate(decoded))
+        log_weights, log_rates = self._mixture(decoded)
+        return (log_weights + poisson_log_probability(values.unsqueeze(-1), log_rates)).logsumexp(-1)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
-        return poisson_log_probability(values, self.corrupted_rate.log().unsqueeze(-2))
+        rate = self.corrupted_rate.unsqueeze(-2)
+        if self.how.outlier == "cauchy":
+            # What half a Cauchy has between k and k + 1, as one arctangent: the difference of two would cancel.
+            return (2 / math.pi * (rate / (rate.square() + values * (values + 1))).atan()).log()
+        return poisson_log_probability(values, rate.log())
 
     def best(self, decoded: Tensor) -> Tensor:
-        return self._log_rate(decoded).exp().floor()
+        log_weights, log_rates = self._mixture(decoded)
+        return (log_weights + log_rates).exp().sum(-1).floor()
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
-        return torch.poisson(self._log_rate(decoded).exp(), generator=generator)
+        log_weights, log_rates = self._mixture(decoded)
+        chosen = sample_levels(log_weights.exp(), generator).long().unsqueeze(-1)
+        return torch.poisson(log_rates.gather(-1, chosen).squeeze(-1).exp(), generator=generator)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
-        rate = self._log_rate(decoded).exp()
-        return poisson_quantile(rate, (1 - INTERVAL) / 2), poisson_quantile(rate, (1 + INTERVAL) / 2)
+        log_weights, log_rates = self._mixture(decoded)
+        return tuple(  # type: ignore[return-value]
+            poisson_quantile(log_weights.exp(), log_rates.exp(), share)
+            for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
+        )
 
-    def _log_rate(self, decoded: Tensor) -> Tensor:
-        return (decoded + self.log_mean.unsqueeze(-2)).clamp(*LOG_RATE)
+    def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
+        """Log weights and log rates (B, D, components + 1), the decoder's Poisson first."""
+        own = decoded.view(*decoded.shape[:-1], self.columns, self.each)
+        log_rates = own[..., :1] + self.log_mean[..., None, :, None]
+        if not self.how.components:
+            return torch.zeros_like(log_rates), log_rates.clamp(*LOG_RATE)
+        shared = self.log_rates.unsqueeze(-3).expand(*own.shape[:-1], self.how.components)
+        return own[..., 1:].log_softmax(-1), torch.cat([log_rates, shared], -1).clamp(*LOG_RATE)
 
 
 class Ordinal(nn.Module):
@@ -327,19 +354,20 @@ def poisson_log_probability(values: Tensor, log_rate: Tensor) -> Tensor:
     return values * log_rate - log_rate.exp() - torch.lgamma(values + 1)
 
 
-def poisson_quantile(rate: Tensor, share: float) -> Tensor:
-    """The smallest count that at least this share of Poisson(rate) does not exceed.
+def poisson_quantile(weights: Tensor, rates: Tensor, share: float) -> Tensor:
+    """The smallest count that at least this share of a mixture of Poissons does not exceed, all (..., K); by halving.
 
-    >>> poisson_quantile(torch.tensor([0.1, 4.0]), 0.95)
+    >>> poisson_quantile(torch.ones(2, 1), torch.tensor([[0.1], [4.0]]), 0.95)
     tensor([1., 8.])
     """
-    # The normal approximation with its skewness term is right to within 2; look at its neighbours.
-    reach = torch.special.ndtri(torch.tensor(share))
-    guess = (rate + reach * rate.sqrt() + (reach**2 - 1) / 6).round()
-    near = guess[..., None] + torch.arange(-3, 3, device=rate.device)  # candidates
-    at_most = torch.special.gammaincc(near.clamp_min(0) + 1, rate[..., None].expand(near.shape))
-    short = (at_most < share) | (near < 0)
-    return guess - 3 + short.sum(-1)
+    far = 6 * rates.sqrt() + 6
+    low, high = (rates - far).amin(-1).floor().clamp_min(-1), (rates + far).amax(-1).ceil()  # too small, large enough
+    for _ in range(HALVINGS):
+        middle = ((low + high) / 2).floor()
+        at_most = torch.special.gammaincc(middle.clamp_min(0).unsqueeze(-1) + 1, rates)
+        short = ((weights * at_most).sum(-1) < share) | (middle < 0)
+        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+    return high
 
 
 def log_sigmoid_difference(below: Tensor, above: Tensor) -> Tensor:

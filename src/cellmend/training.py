@@ -9,8 +9,10 @@ from contextlib import contextmanager
 import torch
 from torch import Generator, Tensor, nn
 
-from cellmend.encoding import Cells
+from cellmend.encoding import Cells, take_rows
 from cellmend.network import RVAE, Alpha, elbo, sample_latent
+
+REVISIONS = tuple(tenth / 10 for tenth in range(1, 10))  # when alpha is revised, as a share of the epochs
 
 
 class TrainingError(RuntimeError):
@@ -32,22 +34,33 @@ def train(
     weight_decay: float | Tensor,
     generator: Generator,
     on_epoch: Callable[[int], None],
+    revise: Callable[[], Tensor] | None = None,
 ) -> Tensor:
     """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
 
     With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With a
-    `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean.
+    `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean. With `revise`, alpha is but the start:
+    a few times it is asked for the alpha of every cell, (N, D).
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
 
+    revised = torch.zeros_like(cells.values) + alpha if revise is not None else None
+    due = {round(share * epochs) for share in REVISIONS}
+
+    def after_epoch(epoch: int) -> None:
+        if revised is not None and revise is not None and epoch + 1 in due:
+            revised.copy_(revise())  # in place: a captured step reads it there
+        on_epoch(epoch)
+
     def loss(rows: Tensor) -> Tensor:
         batch = cells.take(rows)
+        prior = alpha if revised is None else take_rows(revised, rows)
         seen, asked = hide_some(batch, hide, generator) if hide else (batch, batch)
         latent = network.encode(seen)
         z = sample_latent(latent, generator) if kl_weight else latent.mu
-        bound = elbo(network, asked, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
+        bound = elbo(network, asked, z, latent, weights=weights, alpha=prior, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
         return -bound.sum(-1)
 
@@ -62,7 +75,7 @@ def train(
         weight_decay=weight_decay,
         generator=generator,
         after_step=network.embeddings.limit,
-        on_epoch=on_epoch,
+        on_epoch=after_epoch,
     )
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
         raise TrainingError(

@@ -18,7 +18,7 @@ from cellmend.benchmark.boosting import MissingExtraError
 from cellmend.benchmark.corruption import NOISES, corrupt
 from cellmend.benchmark.datasets import FURTHER_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError
 from cellmend.benchmark.methods import METHODS, Setting, choose, dataset_of
-from cellmend.benchmark.metrics import cell_avprs, repair_errors, row_auc, row_avpr
+from cellmend.benchmark.metrics import calibration, cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
 from cellmend.schema import Schema
 
@@ -275,16 +275,18 @@ def _dirty(dataset: Dataset, run: Run) -> tuple[Any, Any]:
     return corrupt(dataset.frame, dataset.schema, noise=run.noise, rows=run.level, seed=run.seed)
 
 
-def measure(dataset: Dataset, score: str | None, detector: Any, dirty: tuple[Any, Any]) -> dict[str, float | None]:
+def measure(dataset: Dataset, score: str | None, detector: Any, dirty: tuple[Any, Any]) -> Outcome:
     """All measures that the detector can be measured by."""
     table, mask = dirty
     asked = {} if score is None else {"kind": score}
     rows = detector.row_scores(table, **asked)
     if mask is None:
         return {"row_auc": row_auc(rows, dataset.outlier)}  # type: ignore[arg-type]
-    found: dict[str, float | None] = {"row_avpr": row_avpr(rows, mask), "row_auc": row_auc(rows, mask.any(axis=1))}
+    found: Outcome = {"row_avpr": row_avpr(rows, mask), "row_auc": row_auc(rows, mask.any(axis=1))}
     if hasattr(detector, "cell_scores"):
         found |= _by_kind("cell_avpr", cell_avprs(detector.cell_scores(table, **asked), mask), dataset.schema)
+    if hasattr(detector, "cell_suspicion"):
+        found |= calibration(np.asarray(detector.cell_suspicion(table), dtype=float), mask)
     if hasattr(detector, "repair"):
         answers = detector.reconstruct(table), detector.reconstruct_proba(table)
         found |= _by_kind("repair", repair_errors(dataset.frame, table, mask, *answers), dataset.schema)

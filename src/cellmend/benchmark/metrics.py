@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from cellmend.errors import fdr_cutoff
 from cellmend.schema import level_text
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+RELIABILITY_BINS = 15
 
 
 def row_avpr(scores: Floats, mask: Mask) -> float:
@@ -79,3 +81,22 @@ def repair_errors(clean: Any, dirty: Any, mask: Mask, repaired: Any, probabiliti
                 truth.astype(np.float64), repaired[name].to_numpy()[rows].astype(np.float64), dirty[name].mean()
             )
     return errors
+
+
+def calibration(suspicion: Floats, mask: Mask, *, fdr: float = 0.1) -> dict[str, Any]:
+    """Is suspicion (N, D) the probability of being wrong? Reliability in bins, and what flagging at `fdr` gives.
+
+    >>> found = calibration(np.array([[0.9, 0.95, 0.1, 0.05]]), np.array([[True, True, False, False]]))
+    >>> found["false_share"], found["found_share"], round(found["calibration_error"], 4)
+    (0.0, 1.0, 0.075)
+    """
+    place = np.minimum((suspicion * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1).ravel()
+    cells, wrong = (np.bincount(place, each, RELIABILITY_BINS) for each in (None, mask.ravel()))
+    predicted = np.bincount(place, suspicion.ravel(), RELIABILITY_BINS)
+    flagged = suspicion >= fdr_cutoff(suspicion, fdr)
+    return {
+        "calibration_error": float(np.abs(predicted - wrong).sum() / mask.size),
+        "false_share": float(1 - mask[flagged].mean()) if flagged.any() else 0.0,
+        "found_share": float(mask[flagged].sum() / max(mask.sum(), 1)),
+        "reliability": np.stack([cells, predicted, wrong], 1).round(3).tolist(),
+    }
