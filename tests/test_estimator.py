@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
-from cellmend.estimator import fit_together
 from cellmend.errors import ErrorRates
+from cellmend.estimator import fit_together
 
 from .conftest import SMALL, mixed_table
 

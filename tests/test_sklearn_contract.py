@@ -9,7 +9,6 @@ from cellmend import CellMender
 
 from .conftest import SMALL
 
-
 CANNOT_HOLD = {
     "check_classifier_data_not_an_array": "few whole numbers are levels in a DataFrame, and numbers in an array"
 }
