@@ -97,6 +97,23 @@ def test_the_hash_sees_every_cell_and_every_name() -> None:
 # ---------------------------------------------------------------- from the folder
 
 
+def test_the_diamonds_are_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CELLMEND_DATA", raising=False)
+    diamonds = load_dataset("diamonds")
+    assert diamonds.frame.shape == (6000, 10)
+    assert [column.name for column in diamonds.schema if column.kind == "category"] == ["cut", "color", "clarity"]
+    assert diamonds.outlier is None
+
+
+def test_bike_sharing_leaves_out_number_and_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ["instant", "dteday", *CATEGORIES["bike"], "temp", "cnt"]
+    pd.DataFrame([range(12), range(1, 13)], columns=columns).to_csv(tmp_path / "pair_bike_clean.csv.gz", index=False)
+    monkeypatch.setenv("CELLMEND_DATA", str(tmp_path))
+    bike = load_dataset("bike")
+    assert list(bike.frame.columns) == columns[2:]
+    assert [column.name for column in bike.schema if column.kind == "real"] == ["temp", "cnt"]
+
+
 def test_question_marks_and_the_word_none_are_ordinary_categories(folder: Path) -> None:
     adult = small("adult", workclass=["?", "Private"], occupation=["None", "NA"])
     adult.to_csv(folder / "adult.csv.gz", index=False)

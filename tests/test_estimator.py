@@ -511,3 +511,38 @@ def test_verbose_shows_progress_on_standard_error(capsys) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Fitting" in captured.err
+
+
+CHANCE = np.random.default_rng(0)
+CLEAN = {
+    "numbers": (pd.DataFrame(CHANCE.normal(size=(600, 5)), columns=list("abcde")), None),
+    "categories": (pd.DataFrame({c: CHANCE.choice(list("xyzw"), 600) for c in "abcd"}), None),
+    "levels": (pd.DataFrame({c: CHANCE.integers(1, 6, 400) for c in "abc"}), None),
+    "counts": (pd.DataFrame({c: CHANCE.geometric(0.2, 600) - 1 for c in "abcd"}), dict.fromkeys("abcd", "count")),
+}
+
+
+@pytest.mark.parametrize("kind", CLEAN)
+def test_a_clean_table_of_mere_chance_is_left_alone(kind: str) -> None:
+    table, schema = CLEAN[kind]
+    suspicion = CellMender(random_state=0, schema=schema).fit(table).cell_suspicion(table).to_numpy()
+    assert (suspicion > 0.5).mean() < 0.02
+
+
+def test_learning_believes_cells_as_their_rows_say() -> None:
+    """A wrong cell makes the others of its row doubtful, not itself."""
+    seen = []
+
+    class Watched(CellMender):
+        def _train(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
+            def watched():  # type: ignore[no-untyped-def]
+                seen.append(revise())
+                return seen[-1]
+
+            return super()._train(network, cells, alpha, weight_decay, watched)
+
+    Watched(random_state=0, epochs=60).fit(line_table())
+    assert len(seen) == 9
+    wrong, usual = seen[-1][7], seen[-1][100]  # a, b, c, sign
+    assert wrong[0] < wrong[1]
+    assert wrong[0] < usual[0]

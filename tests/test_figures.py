@@ -20,6 +20,7 @@ from cellmend.benchmark.summaries import ResultsError, averages, p_values, read_
 CHARTS = [
     *("detection", "detection-tables", "detection-kinds", "l2", "repair", "repair-kinds", "repair-tables"),
     *("noises", "alpha", "weights", "seeds", "inference", "inference-tables"),
+    *("default", "default-tables", "reliability", "unseen-noises", "unseen-tables"),
 ]
 
 
@@ -34,8 +35,14 @@ def measured(value: float) -> dict[str, float]:
     return {"cell_avpr": value, "row_avpr": value, "repair": value, **kinds}
 
 
+def calibrated(seed: int) -> dict[str, Any]:
+    """Four bins of suspicion: cells, sum of suspicion, wrong cells."""
+    bins = [[100, 10, 8 + seed], [10, 4, 3], [10, 6, 7], [20, 18, 19]]
+    return {"calibration_error": 0.01, "false_share": 0.1 + seed / 10, "found_share": 0.8, "reliability": bins}
+
+
 def some_of_everything() -> list[dict[str, Any]]:
-    """Two seeds of all nine experiments."""
+    """Two seeds of all experiments."""
     runs = []
     for seed in (0, 1):
         for name, methods in {
@@ -49,6 +56,9 @@ def some_of_everything() -> list[dict[str, Any]]:
             runs += [a_run(name, seed=seed, method=m, **measured(0.5 + seed / 10 + k)) for k, m in enumerate(methods)]
         runs += [a_run("noises", seed=seed, noise=noise, **measured(0.4)) for noise in ("lognormal", "mixture")]
         runs += [a_run("alpha", seed=seed, setting={"alpha": alpha}, **measured(alpha)) for alpha in (0.2, 0.8)]
+        for name in ("default", "unseen-noises", "unseen-tables"):
+            runs += [a_run(name, seed=seed, method=m, **measured(0.6)) for m in ("RVAE", "LightGBM")]
+            runs += [a_run(name, seed=seed, method="cellmend", **measured(0.7), **calibrated(seed))]
         sets = ("abda_letter", "abda_breast")
         runs += [a_run("rows", table=t, noise="", level=None, seed=seed, row_auc=0.8 + seed / 10) for t in sets]
     return runs
@@ -84,7 +94,7 @@ def test_every_figure_is_there_as_png_and_svg_and_in_the_page(everything: Path) 
     assert names == {"report.html", *(f"{chart}.{kind}" for chart in CHARTS for kind in ("png", "svg"))}
     assert all((everything.parent / f"{chart}.png").read_bytes().startswith(b"\x89PNG") for chart in CHARTS)
     assert page.count("<svg ") == len(CHARTS)
-    assert page.count("<h2 ") == 9
+    assert page.count("<h2 ") == 12
 
 
 def test_the_page_needs_no_network_runs_no_script_and_has_no_id_twice(everything: Path) -> None:
@@ -164,6 +174,15 @@ def test_p_values_are_averaged_over_levels_and_stand_next_to_the_papers(tmp_path
     t = 3 / math.sqrt(2)
     average = (1 - t / math.sqrt(t * t + 2) + 1) / 2
     assert cells(page[page.index("Average p-values") :], "row AVPR") == [f"{average:.3f} (2)", "0.040", "–", "0.227"]
+
+
+def test_suspicion_is_compared_with_what_was_wrong(everything: Path) -> None:
+    """By hand: |20 - 17| + |8 - 6| + |12 - 14| + |36 - 38| of 280 cells; above one half 36 of 40 suspected."""
+    page = everything.read_text(encoding="utf-8")
+    assert "expected calibration error 0.0321" in page
+    assert "the mean suspicion is 0.900, and 0.950 are wrong" in page
+    assert "<td>0.150 ± 0.071</td>" in page  # false alarms of two seeds
+    assert "<td>0.085</td>" in page  # wrong of the first bin: 17 of 200
 
 
 def test_row_auc_stands_next_to_the_published_numbers(everything: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss
 
-from cellmend.benchmark.metrics import brier, cell_avprs, repair_errors, row_auc, row_avpr, smse
+from cellmend.benchmark.metrics import brier, calibration, cell_avprs, repair_errors, row_auc, row_avpr, smse
 
 # Four rows, three columns; the last column has no error.
 MASK = np.array([[True, False, False], [False, True, False], [False, False, False], [True, False, False]])
@@ -109,3 +109,25 @@ def test_repair_errors_take_rows_by_place_and_the_dirty_mean_without_gaps() -> N
     # x: (5 - 3)² / (5 - 6)²; c: (0.5² + 0.5²) / 2.
     found = repair_errors(clean, dirty, mask, repaired, probabilities)
     np.testing.assert_allclose(found, [4.0, 0.25])
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
+def test_calibration_compares_suspicion_with_what_is_wrong(cells: list[tuple[float, bool]]) -> None:
+    """Each bin by a plain loop."""
+    suspicion = np.array([[each for each, _ in cells]])
+    mask = np.array([[wrong for _, wrong in cells]])
+    found = calibration(suspicion, mask, fdr=0.2)
+    error = 0.0
+    for place in range(15):
+        inside = [(s, w) for s, w in cells if min(int(s * 15), 14) == place]
+        error += abs(sum(s for s, _ in inside) - sum(w for _, w in inside)) / len(cells)
+        assert found["reliability"][place] == pytest.approx(
+            [len(inside), sum(s for s, _ in inside), sum(w for _, w in inside)], abs=1e-3
+        )
+    assert found["calibration_error"] == pytest.approx(error)
+    ordered = sorted(cells, key=lambda cell: -cell[0])
+    cutoffs = [s for k, (s, _) in enumerate(ordered, 1) if sum(1 - each for each, _ in ordered[:k]) / k <= 0.2 + 1e-12]
+    flagged = [wrong for s, wrong in cells if cutoffs and s >= min(cutoffs)]
+    if len({s for s, _ in cells}) == len(cells):  # with ties a cutoff takes all or none of them
+        assert found["false_share"] == pytest.approx(1 - np.mean(flagged) if flagged else 0.0)
+        assert found["found_share"] == pytest.approx(sum(flagged) / max(mask.sum(), 1))

@@ -63,6 +63,11 @@ METHODS = {
 OTHERS = [
     Style(c, m, d) for d, (c, m) in product((DASH_DOT, DOTS, DASHES), zip((PINK, INK, RED, SKY), "H*dX", strict=True))
 ]
+X_LABELS = {
+    "level": "% of rows corrupted",
+    "alpha": "alpha, belief that a cell is clean",
+    "suspicion": "suspicion",
+}
 LEVELS = [Style(c, m) for c, m in zip((BROWN, ORANGE, GREEN, BLUE, PURPLE), "osD^v", strict=True)]
 
 
@@ -86,7 +91,7 @@ def places_of(chart: Chart) -> list[float]:
 def draw(chart: Chart, styles: dict[str, Style], folder: Path) -> str:
     """Write the chart as PNG and SVG; returns the SVG for the page."""
     lines = lines_of(chart)
-    if chart.x == "alpha":
+    if chart.x != "level":
         styles = {line: LEVELS[place % len(LEVELS)] for place, line in enumerate(lines)}
     look: dict[Any, Any] = {
         "text.parse_math": False, "svg.hashsalt": chart.name, "font.size": 9.5, "axes.titlesize": 10,
@@ -131,10 +136,11 @@ def _draw_panel(ax: Axes, panel: Panel, chart: Chart, lines: Sequence[str], styl
             markeredgewidth=1.4 if not style.filled else 0.5, zorder=3 if line in ("cellmend", "RVAE") else 2,
         )  # fmt: skip
     ax.set_title(panel.title, loc="left")
-    ax.set_ylabel(f"{panel.measure.label}\n({'lower' if panel.measure.lower_is_better else 'higher'} is better)")
+    better = "lower" if panel.measure.lower_is_better else "higher"
+    ax.set_ylabel(panel.measure.label + ("" if chart.x == "suspicion" else f"\n({better} is better)"))
     ax.set_xticks(range(len(places)), [tick(chart.x, place).removesuffix(" %") for place in places])
     ax.set_xlim(-0.3, len(places) - 0.7)
-    ax.set_xlabel("alpha, belief that a cell is clean" if chart.x == "alpha" else "% of rows corrupted")
+    ax.set_xlabel(X_LABELS[chart.x])
     ax.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     if panel.means.empty:
         ax.text(0.5, 0.5, "no result", transform=ax.transAxes, ha="center")

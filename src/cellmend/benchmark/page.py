@@ -12,6 +12,7 @@ import pandas as pd
 from cellmend.benchmark.figures import MADE_BY, PANEL_INCHES, draw, explodes, lines_of, places_of, styles_of, write_file
 from cellmend.benchmark.summaries import (
     EXPERIMENTS,
+    WRONG,
     Chart,
     Panel,
     Sheet,
@@ -118,7 +119,7 @@ def _section(name: str, parts: Sequence[Chart | Sheet], pictures: dict[str, str]
 
 
 def _chart(chart: Chart, picture: str) -> str:
-    notes = [_seeds_note(chart), *_log_notes(chart), *chart.notes]
+    notes = [*([] if chart.x == "suspicion" else [_seeds_note(chart)]), *_log_notes(chart), *chart.notes]
     numbers = _numbers(chart)
     if len(chart.panels) > 3:
         numbers = f"<details><summary>Numbers for {len(chart.panels)} panels</summary>{numbers}</details>"
@@ -152,7 +153,7 @@ def _numbers(chart: Chart) -> str:
     places = places_of(chart)
     head = "".join(f"<th>{escape(text)}</th>" for text in ["", *(tick(chart.x, place) for place in places)])
     blocks = "".join(_block(panel, lines_of(chart), places) for panel in chart.panels if len(panel.means))
-    corner = "alpha" if chart.x == "alpha" else "rows corrupted"
+    corner = "rows corrupted" if chart.x == "level" else chart.x
     head = head.replace("<th></th>", f"<th>{corner}</th>", 1)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>{blocks}</table></div>'
 
@@ -173,6 +174,8 @@ def _block(panel: Panel, lines: Sequence[str], places: Sequence[float]) -> str:
 
 def _best(panel: Panel) -> Any:
     """Where the best means are: of the methods at each level, or of the alphas for each level."""
+    if panel.measure is WRONG:
+        return panel.means["mean"] < 0
     means = panel.means["mean"]
     return means == means.groupby(level="level").transform("min" if panel.measure.lower_is_better else "max")
 

@@ -47,7 +47,13 @@ REPAIR_KINDS = [
     Measure("repair_category", "repair error (Brier)", of="categories", lower_is_better=True),
 ]
 ROW_AUC = Measure("row_auc", "row AUC")
-MEASURES = [CELL, ROW, *CELL_KINDS, REPAIR, *REPAIR_KINDS, ROW_AUC]
+CALIBRATION = [
+    Measure("calibration_error", "calibration error", lower_is_better=True),
+    Measure("false_share", "false alarms at fdr = 0.1", lower_is_better=True),
+    Measure("found_share", "errors found by them"),
+]
+WRONG = Measure("reliability", "share of cells that are wrong")
+MEASURES = [CELL, ROW, *CELL_KINDS, REPAIR, *REPAIR_KINDS, ROW_AUC, *CALIBRATION]
 
 TABLES = {"wine": "Wine", "adult": "Adult", "credit_default": "Credit Default", "letter": "Letter"}
 NOISES = {
@@ -142,7 +148,8 @@ def _parse(line: str) -> dict[str, Any] | None:
         keys = ("level", *(measure.key for measure in MEASURES))
         numbers = {key: np.nan if run.get(key) is None else float(run[key]) for key in keys}
         setting = json.dumps(run.get("setting") or {}, sort_keys=True)
-        return {**texts, **numbers, "seed": int(run["seed"]), "setting": setting}
+        bins = {WRONG.key: run.get(WRONG.key)}
+        return {**texts, **numbers, **bins, "seed": int(run["seed"]), "setting": setting}
     except (ValueError, KeyError, AttributeError, TypeError):
         return None
 
@@ -320,7 +327,49 @@ def _default(runs: pd.DataFrame) -> list[Chart | Sheet]:
     return [
         *_average_chart(runs, "default", "Our default, the published model and the best peers", [CELL, ROW, REPAIR]),
         *_grid_chart(runs, "default-tables", "The same for each table", [CELL, ROW, REPAIR]),
+        *_calibration(runs[runs.method == "cellmend"]),
     ]
+
+
+def _unseen_noises(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    caption = "Noises that the default was not tuned on, average of the tables"
+    return _grid_chart(runs, "unseen-noises", caption, [CELL, ROW, REPAIR], rows="noise")
+
+
+def _unseen_tables(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    caption = "Tables that the default was not tuned on"
+    return _grid_chart(runs, "unseen-tables", caption, [CELL, ROW, REPAIR])
+
+
+def _calibration(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    """Is suspicion a probability? Reliability of each table, and what flagging at 10 % false alarms gives."""
+    runs = runs[runs[WRONG.key].notna()]
+    if runs.empty:
+        return []
+    bins = {table_name(table): np.sum([*part.reliability], axis=0) for table, part in runs.groupby("table")}
+    exact = sum(bins.values())  # (bins, 3): cells, suspicion, wrong
+    lines = {name: each[:, 2] / each[:, 0].clip(1) for name, each in bins.items()}
+    lines["exact"] = exact[:, 1] / exact[:, 0].clip(1)
+    places = (np.arange(len(exact)) + 0.5) / len(exact)
+    means = pd.DataFrame(
+        {"mean": share, "sd": np.nan, "seeds": 1} for each in lines.values() for share in each
+    ).set_index(pd.MultiIndex.from_product([lines, places.round(2)], names=["method", "level"]))
+    chart = Chart(
+        "reliability", "Is suspicion a probability?", "suspicion", [Panel("all levels and seeds", WRONG, means)], 1
+    )
+    error = float(np.abs(exact[:, 1] - exact[:, 2]).sum() / exact[:, 0].sum())
+    high = exact[len(exact) // 2 + 1 :].sum(axis=0)
+    note = (
+        f"All cells together: expected calibration error {error:.4f}; of the most suspicious bins the mean suspicion "
+        f"is {high[1] / high[0]:.3f}, and {high[2] / high[0]:.3f} are wrong."
+    )
+    lines_of_sheet = [
+        [table_name(table), tick("level", level)]
+        + [mean_sd(averages(part, measure.key, ["method"]), "cellmend") for measure in CALIBRATION]
+        for (table, level), part in runs.groupby(["table", "level"])
+    ]
+    header = ["table", "rows corrupted", *(measure.label for measure in CALIBRATION)]
+    return [chart, Sheet("Flagging with at most 10 % false alarms expected", header, lines_of_sheet, [note])]
 
 
 def p_values(runs: pd.DataFrame, measure: str, one: str, other: str) -> list[float]:
@@ -394,4 +443,6 @@ EXPERIMENTS = {
     "inference": Experiment("Inference", "Does sampling find and repair better than one pass?", _inference),
     "rows": Experiment("Row outliers", "How well are whole outlying rows found on public sets?", _rows),
     "default": Experiment("Our default", "Is cellmend better than the paper and than boosted trees?", _default),
+    "unseen-noises": Experiment("Unseen noises", "Is it so with noises that nobody tuned on?", _unseen_noises),
+    "unseen-tables": Experiment("Unseen tables", "Is it so on tables that nobody tuned on?", _unseen_tables),
 }
