@@ -16,6 +16,8 @@ READING_ORDER = [
     "settings",
     "schema",
     "tables",
+    "files",
+    "reading",
     "encoding",
     "likelihoods",
     "network",
