@@ -85,6 +85,24 @@ def test_rates_are_found_whether_errors_come_in_rows_or_not() -> None:
     assert found.rows * found.cells == pytest.approx(0.02, abs=0.01)
 
 
+def test_gaps_say_nothing_of_the_rates() -> None:
+    """The same table with half of its cells missing, which hold the worst ratios there are."""
+    draw = torch.rand(20_000, 11, generator=generator())
+    ratio = drawn_ratios((draw[:, :1] < 0.08) & (draw[:, 1:] < 0.25))
+    observed = torch.rand(ratio.shape, generator=generator(5)) < 0.5
+    found = estimate_rates(torch.where(observed, ratio, -1e3), observed, rare=0.0)
+    assert (found.rows, found.cells) == (pytest.approx(0.075, abs=0.015), pytest.approx(0.25, abs=0.03))
+
+
+def test_rare_cells_are_not_counted_as_errors() -> None:
+    """1 % of the cells are odd, scattered, and count a fifth as rare ones; taken at their word they would be wrong."""
+    ratio = torch.full((20_000, 10), 4.0)
+    ratio[torch.rand(ratio.shape, generator=generator()) < 0.01] = -9.0
+    everything = torch.ones(ratio.shape, dtype=torch.bool)
+    tempered, plain = (estimate_rates(ratio, everything, rare=rare) for rare in (0.05, 0.0))
+    assert plain.rows * plain.cells > 0.005 > 0.002 > tempered.rows * tempered.cells
+
+
 def test_with_every_row_dirty_and_nothing_rare_suspicion_is_one_minus_pi() -> None:
     logit = torch.tensor([[1.5, -2.0]])
     cells = Cells(torch.zeros(1, 2), torch.ones(1, 2) > 0)
@@ -119,7 +137,14 @@ def test_the_errors_of_a_row_are_the_sum_over_all_their_ways() -> None:
     ratio, rates = torch.tensor([[-8.0, -3.0, 4.0]]), ErrorRates(0.1, 0.2, 0.0)
     observed = torch.tensor([[True, True, False]])
     expected = sum(slow_wrong(ratio[0, :2].tolist(), rates)[0])
-    assert expected_errors(ratio, observed, rates).item() == pytest.approx(expected, abs=1e-6)
+    assert expected_errors(ratio, Cells(ratio, observed), rates).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_a_column_cannot_hold_is_an_error_for_the_cell_and_for_the_row() -> None:
+    ratio, rates = torch.tensor([[5.0, -2.0] + [9.0] * 50]), ErrorRates(0.01, 0.5, 0.05)
+    cells = Cells(torch.where(ratio == 5.0, torch.nan, ratio), torch.ones(1, 52, dtype=torch.bool))
+    assert wrong_by(evidence_of(ratio, ratio), cells, rates=rates, alpha=0.5)[0, 0].sigmoid() > 0.999
+    assert expected_errors(ratio, cells, rates).item() >= 1
 
 
 def test_a_cell_is_believed_as_its_row_is() -> None:

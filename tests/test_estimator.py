@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -14,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
-from cellmend.errors import ErrorRates
+from cellmend.errors import ErrorRates, clean_priors
 from cellmend.estimator import fit_together
+from cellmend.inference import hidden_ratio
+from cellmend.tables import read_table
 
 from .conftest import SMALL, mixed_table
 
@@ -527,6 +530,52 @@ def test_a_clean_table_of_mere_chance_is_left_alone(kind: str) -> None:
     table, schema = CLEAN[kind]
     suspicion = CellMender(random_state=0, schema=schema).fit(table).cell_suspicion(table).to_numpy()
     assert (suspicion > 0.5).mean() < 0.02
+
+
+def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None:
+    """The last revision is that of the fitted networks, for all networks of a mender alike."""
+    monkeypatch.setattr("cellmend.training.REVISIONS", (0.5,))
+    seen = []
+    original = CellMender._train
+
+    def watched(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
+        history = original(self, network, cells, alpha, weight_decay, revise)
+        seen.append(revise())
+        return history
+
+    monkeypatch.setattr(CellMender, "_train", watched)
+    tables = [line_table(60), line_table(60).assign(b=lambda t: -t["b"])]
+    menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
+    fit_together(menders, tables)
+    for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
+        cells = mender.encoder_.encode(read_table(table))
+        own = clean_priors(hidden_ratio(mender.network_, cells), cells.observed).float()
+        for member in (2 * place, 2 * place + 1):
+            torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)
+
+
+def test_menders_fitted_together_decay_each_in_its_own_way() -> None:
+    menders = [CellMender(**SMALL, weight_decay=decay) for decay in (0.0, 100.0)]
+    fit_together(menders, [line_table(60)] * 2)
+    free, held = (mender.network_.decoder_hidden.weight.abs().mean().item() for mender in menders)
+    assert held < 0.8 * free
+
+
+def test_one_gross_count_does_not_spoil_its_column() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.poisson(3.6, 400) for name in "abc"})
+    table.loc[5, "a"] = 1_000_000
+    mender = CellMender(random_state=0, epochs=50, schema=dict.fromkeys("abc", "count")).fit(table)
+    assert mender.findings(table)[["row", "column"]].values.tolist() == [[5, "a"]]
+    assert mender.reconstruct(table)["a"].mean() == pytest.approx(3.6, abs=0.4)
+
+
+def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_mender: CellMender) -> None:
+    table = line_table()
+    assert (line_mender.predict(table) == -1).mean() == pytest.approx(0.05, abs=0.01)
+    other = copy.copy(line_mender).set_params(repair_method="map")
+    with pytest.raises(SettingError, match="repair_method must be 'hidden' as it was"):
+        other.predict(table)
 
 
 def test_learning_believes_cells_as_their_rows_say() -> None:

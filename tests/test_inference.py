@@ -329,6 +329,17 @@ def test_readings_are_weighed_by_how_likely_they_make_the_row() -> None:
     assert (seen.logit[0] > 0).tolist() == [True, False, True]
 
 
+def test_a_gap_does_not_tell_readings_apart() -> None:
+    """The row of the worst cell again, and a column in which nothing stands."""
+    values = torch.tensor([[100.0, 50.0, 1.0, 1.1, 0.9, 0.0]])
+    for gap in (-70.0, 0.0, 70.0):  # what a gap holds is of no meaning
+        values[0, 5] = gap
+        cells = Cells(values, torch.tensor([[True] * 5 + [False]]))
+        seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+        assert seen.log_shares.exp().squeeze().tolist() == [1.0, 0.0, 0.0, 0.0]
+        assert (seen.logit[0, :5] < 0).tolist() == [True, True, False, False, False]
+
+
 def test_a_row_in_which_nothing_looks_wrong_has_one_reading() -> None:
     cells = Cells(torch.tensor([[1.0, 1.0, 0.0], [9.0, 1.0, 0.0]]), torch.ones(2, 3, dtype=torch.bool))
     seen = inference.judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
@@ -336,7 +347,8 @@ def test_a_row_in_which_nothing_looks_wrong_has_one_reading() -> None:
     torch.testing.assert_close(seen.readings[0, 0], seen.alone[0])
 
 
-def test_the_first_look_is_the_ratio_of_each_hidden_cell() -> None:
+def test_the_first_look_is_the_ratio_of_each_hidden_cell(monkeypatch) -> None:
+    monkeypatch.setattr(inference, "CHUNK_NUMBERS", 64)  # several chunks
     net = following_network()
     cells = Cells(torch.randn(30, 2, generator=generator()) * 3, torch.rand(30, 2, generator=generator(1)) < 0.9)
     seen = inference.judge_hidden(net, cells, alpha=0.5)

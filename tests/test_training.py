@@ -64,6 +64,27 @@ def test_every_row_is_seen_once_an_epoch_in_a_new_order(monkeypatch) -> None:
     assert not torch.equal(first, second)
 
 
+def test_each_cell_has_the_alpha_that_was_last_revised(monkeypatch) -> None:
+    """Revisions depend on the value, so that every batch shows whether its rows got their own."""
+    cells, used, asked = line_cells(50), [], []
+
+    def revise() -> torch.Tensor:
+        asked.append(len(used))
+        return (cells.values * len(asked)).sigmoid()
+
+    def spy(network, batch, z, latent, *, alpha, **settings):  # type: ignore[no-untyped-def]
+        used.append((batch.values, alpha.clone()))
+        return elbo(network, batch, z, latent, alpha=alpha, **settings)
+
+    monkeypatch.setattr("cellmend.training.elbo", spy)
+    monkeypatch.setattr("cellmend.training.REVISIONS", (0.5, 0.75, 1.0))
+    run(small_network(), cells, batch_size=25, epochs=4, revise=revise)
+    assert asked == [4, 6]  # after two and three epochs of two batches; not after the last
+    for place, (values, alpha) in enumerate(used):
+        expected = torch.full_like(values, 0.95) if place < 4 else (values * (1 if place < 6 else 2)).sigmoid()
+        torch.testing.assert_close(alpha, expected)
+
+
 def test_weight_decay_pulls_the_weights_to_zero() -> None:
     free, held = small_network(), small_network()
     run(free, line_cells(), weights="none", epochs=40)

@@ -20,6 +20,7 @@ from cellmend.tables import Change, Table, TableError
 MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
 RESOLUTION_SHARE = 0.99  # of the values; a few wrong cells may have more decimals
 KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
+USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
 
 
@@ -115,7 +116,9 @@ class CountColumn(NumberColumn):
     def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
         numbers = _numbers(column.name, column.kind, values)
         numbers = numbers[~np.isnan(numbers)]
-        learned = cls(column.name, column.kind, *_mean_and_sd(numbers), _decimals(numbers, single=False))
+        # Without the largest: one gross error would make the usual counts look impossible.
+        usual = np.minimum(numbers, np.quantile(numbers, USUAL_COUNTS)) if len(numbers) else numbers
+        learned = cls(column.name, column.kind, *_mean_and_sd(usual), _decimals(numbers, single=False))
         if learned.mean > FARTHEST:
             raise SchemaError(
                 f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "

@@ -46,13 +46,14 @@ class ErrorRates:
 def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
     """The rates that make a table most likely, by EM; ratio and observed are (N, D).
 
-    A dirty row has at least one wrong cell. Few rows are believed to be dirty until they are seen to be: where p is
-    no better than p0, as for a column of mere chance, the cells do not say.
+    Of a dirty row about one cell at least is wrong, and half of them at most. Few rows are believed to be dirty until
+    they are seen to be: where p is no better than p0, as for a column of mere chance, the cells do not say. One dirty
+    row is added: in a small table none may be seen by chance.
     """
     rows, columns = ratio.shape
     rates = ErrorRates(*START, rare)
-    ratio = temper(ratio, rare)
-    believed = 1 + BELIEF * rows  # one at least: in a small table no error may be seen by chance
+    ratio = temper(ratio.double(), rare)
+    believed = 1 + BELIEF * rows
     for _ in range(EM_ROUNDS):
         wrong = torch.where(observed, wrong_log_odds(ratio, ratio, observed, rates).sigmoid(), 0.0).sum()
         dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
@@ -68,6 +69,7 @@ def clean_priors(ratio: Tensor, observed: Tensor) -> Tensor:
 
     Training takes it for alpha: an oddity in a usual row is then learned, and in a row of errors it is not.
     """
+    ratio = ratio.double()  # of a row with a wild cell little would be left in single precision
     rates = estimate_rates(ratio, observed, rare=0.0)
     return (-wrong_log_odds(torch.zeros_like(ratio), ratio, observed, rates)).sigmoid().clamp(*PRIORS)
 
@@ -118,14 +120,16 @@ def wrong_by(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: floa
     return torch.where(cells.values.isfinite(), wrong - clean, LOG_ODDS_IMPOSSIBLE)
 
 
-def expected_errors(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
+def expected_errors(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
     """The number of wrong cells to expect in each row, (B,), with only the judged cell hidden.
 
-    To tell dirty rows this is better than the suspicion of single cells: cells hidden because they look wrong no
-    longer witness against each other.
+    To tell dirty rows this is better than the sum of the suspicions: cells hidden because they look wrong no longer
+    witness against each other.
     """
     ratio = temper(ratio.double(), rates.rare)
-    return torch.where(observed, wrong_log_odds(ratio, ratio, observed, rates).sigmoid(), 0.0).sum(-1)
+    wrong = wrong_log_odds(ratio, ratio, cells.observed, rates).sigmoid()
+    wrong = torch.where(cells.values.isfinite(), wrong, 1.0)  # what its column cannot hold
+    return torch.where(cells.observed, wrong, 0.0).sum(-1)
 
 
 def log_odds(share: float) -> float:

@@ -60,7 +60,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     Parameters
     ----------
     weights : "coordinate" (RVAE-CVI), "amortized" (RVAE-AVI) or "none" (a plain VAE).
-    alpha : prior probability that a cell is clean; `predict` calls the share 1 - alpha of the worst rows outliers.
+    alpha : prior probability that a cell is clean, while learning the first one, and when judging that by which cells
+        are hidden and readings weighed; `predict` calls the share 1 - alpha of the worst rows outliers.
     outlier, outlier_scale : the corrupted component of numbers, "gaussian" or "cauchy", and its width in standard
         deviations of the column.
     components : how many components the clean distribution of a real column has beside the decoder's Gaussian.
@@ -194,18 +195,19 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 weight_decay=weight_decay,
                 generator=self._generator(),
                 on_epoch=on_epoch,
-                revise=revise if self.hide else None,
+                revise=revise if self.hide and self.weights != "none" else None,
             )
 
     def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:
         self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
-        if self.repair_method == "hidden":
+        self.fitted_method_ = self.repair_method
+        if self.hide or self.repair_method == "hidden":
             ratio = hidden_ratio(self.network_, cells)
             self.rates_ = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
-            scores = expected_errors(ratio, cells.observed, self.rates_).cpu().numpy()
         else:
             self.rates_ = self._rates()
-            scores = self._row_scores(table)
+        hidden = self.repair_method == "hidden"
+        scores = expected_errors(ratio, cells, self.rates_).cpu().numpy() if hidden else self._row_scores(table)
         self.offset_ = float(np.quantile(-scores, 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
@@ -237,6 +239,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Below 0 for rows that `predict` calls corrupted."""
+        check_is_fitted(self)
+        if self.repair_method != self.fitted_method_:
+            raise SettingError(
+                f"`predict` compares with the fitted rows, so repair_method must be {self.fitted_method_!r} as it was "
+                f"then; it is {self.repair_method!r}. Hint: fit again."
+            )
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -384,7 +392,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             return self._score(table, self._suspicion).sum(axis=1)
         cells = self.encoder_.encode(table).to(self._device())
         ratio = hidden_ratio(self.network_, cells)
-        return expected_errors(ratio, cells.observed, self.rates_).cpu().numpy()
+        return expected_errors(ratio, cells, self.rates_).cpu().numpy()
 
     def _examine(
         self, table: Table, method: str | None = None
@@ -527,6 +535,7 @@ def load(path: str | Path) -> CellMender:
         mender.network_ = _as_one(mender._members())
         mender.network_.load_state_dict(weights)
         mender.rates_ = ErrorRates(**header["rates"])
+        mender.fitted_method_ = mender.repair_method
         mender.offset_, mender.history_ = header["offset"], header["history"]
         mender.n_features_in_ = len(names)
         if header["named"]:

@@ -107,7 +107,8 @@ def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
         better = fit > best[rows]
         decoded[..., rows[better], :], log_clean[rows[better]] = again[..., better, :], clean[better]
         best[rows] = torch.maximum(fit, best[rows])
-        known = ((readings[:place, rows] < 0) == (readings[place, rows] < 0)).all(-1).any(0)  # counted once
+        same = (readings[:place, rows] < 0) == (readings[place, rows] < 0)
+        known = (same | ~cells.observed[rows]).all(-1).any(0)  # what comes to the same is counted once
         fits[place, rows] = torch.where(known, -torch.inf, fit)
     logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
     return Evidence(log_clean, log_corrupted, logit, decoded, cells.values, alone, readings, fits.log_softmax(0))

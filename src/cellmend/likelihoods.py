@@ -226,7 +226,8 @@ class Count(nn.Module):
 
     def best(self, decoded: Tensor) -> Tensor:
         log_weights, log_rates = self._mixture(decoded)
-        return (log_weights + log_rates).exp().sum(-1).floor()
+        mean = (log_weights + log_rates).exp().sum(-1)
+        return mean.round() if self.how.components else mean.floor()  # of a single Poisson the likeliest count
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
         log_weights, log_rates = self._mixture(decoded)

@@ -47,7 +47,7 @@ def train(
     """
 
     revised = torch.zeros_like(cells.values) + alpha if revise is not None else None
-    due = {round(share * epochs) for share in REVISIONS}
+    due = {round(share * epochs) for share in REVISIONS} - {epochs}  # after the last nothing is learned
 
     def after_epoch(epoch: int) -> None:
         if revised is not None and revise is not None and epoch + 1 in due:
