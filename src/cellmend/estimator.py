@@ -498,7 +498,8 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     first, device = menders[0], menders[0]._device()
     try:
         members = [[member.to(device) for member in mender._members()] for mender in menders]
-        together = stack([member for own in members for member in own])
+        flat = [member for own in members for member in own]  # the networks of one mender side by side
+        together = stack(flat)
         pieces = [(c.values, c.observed) for _, c in started]
         of_each = Cells(*(torch.stack(each).repeat_interleave(first.networks, 0) for each in zip(*pieces, strict=True)))
     except RuntimeError as error:
@@ -508,13 +509,13 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
     alpha = torch.tensor(alphas, device=device)[:, None, None]
 
     def revise() -> Tensor:
-        unstack(together, [member for own in members for member in own])
+        unstack(together, flat)
         ratios = [hidden_ratio(_as_one(own), cells) for own, (_, cells) in zip(members, started, strict=True)]
         priors = [clean_priors(ratio, cells.observed) for ratio, (_, cells) in zip(ratios, started, strict=True)]
         return torch.stack(priors).repeat_interleave(first.networks, 0)
 
     history = first._train(together, of_each, alpha, decay_of_each(decays, device), revise)
-    unstack(together, [member for own in members for member in own])
+    unstack(together, flat)
     of_menders = history.view(-1, len(menders), first.networks).mean(-1)  # (epochs, menders)
     for place, (mender, own, (table, cells)) in enumerate(zip(menders, members, started, strict=True)):
         mender.network_ = _as_one(own)

@@ -92,24 +92,22 @@ def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
     looks = torch.where(cells.observed, alone, torch.inf)
     worst_first = looks.argsort(-1)
     readings = alone.repeat(min(READINGS, looks.shape[-1]), 1, 1)
-    fits = alone.new_full(readings.shape[:-1], -torch.inf)
-    fits[0] = 0.0  # of rows in which nothing looks wrong
-    best = alone.new_full((len(alone),), -torch.inf)
+    fits = alone.new_full(readings.shape[:-1], -torch.inf)  # log probability of the row by each reading
+    fits[0] = 0.0  # of rows in which nothing looks wrong: they have one reading
     for place in range(len(readings)):
         first = F.one_hot(worst_first[:, place], looks.shape[-1]).bool() & (looks < 0)
         rows = first.any(-1).nonzero().squeeze(-1)
         if len(rows) == 0:
             break
+        observed = cells.observed[rows]
         again, clean = _hide_wrong(network, cells[rows], first[rows], log_corrupted[rows], alpha=alpha)
-        readings[place, rows] = clean_logit(clean, log_corrupted[rows], alpha=alpha)
-        # Log probability of the row's cells by both explanations, but for what is the same in all readings.
-        fit = torch.where(cells.observed[rows], F.softplus(readings[place, rows]), 0.0).sum(-1)
-        better = fit > best[rows]
-        decoded[..., rows[better], :], log_clean[rows[better]] = again[..., better, :], clean[better]
-        best[rows] = torch.maximum(fit, best[rows])
-        same = (readings[:place, rows] < 0) == (readings[place, rows] < 0)
-        known = (same | ~cells.observed[rows]).all(-1).any(0)  # what comes to the same is counted once
-        fits[place, rows] = torch.where(known, -torch.inf, fit)
+        logit = readings[place, rows] = clean_logit(clean, log_corrupted[rows], alpha=alpha)
+        # log(alpha p + (1 - alpha) p0) but for log((1 - alpha) p0), which is the same in all readings.
+        fit = torch.where(observed, F.softplus(logit), 0.0).sum(-1)
+        likeliest = fit > fits[:place, rows].amax(0) if place else observed.any(-1)
+        decoded[..., rows[likeliest], :], log_clean[rows[likeliest]] = again[..., likeliest, :], clean[likeliest]
+        same_cells = ((readings[:place, rows] < 0) == (logit < 0)) | ~observed
+        fits[place, rows] = torch.where(same_cells.all(-1).any(0), -torch.inf, fit)  # the same reading counts once
     logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
     return Evidence(log_clean, log_corrupted, logit, decoded, cells.values, alone, readings, fits.log_softmax(0))
 
