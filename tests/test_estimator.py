@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
 from cellmend.errors import ErrorRates, clean_priors
 from cellmend.estimator import fit_together
-from cellmend.inference import hidden_ratio
+from cellmend.inference import hidden_ratio, judge_hidden
 from cellmend.tables import read_table
 
 from .conftest import SMALL, mixed_table
@@ -568,6 +568,17 @@ def test_one_gross_count_does_not_spoil_its_column() -> None:
     mender = CellMender(random_state=0, epochs=50, schema=dict.fromkeys("abc", "count")).fit(table)
     assert mender.findings(table)[["row", "column"]].values.tolist() == [[5, "a"]]
     assert mender.reconstruct(table)["a"].mean() == pytest.approx(3.6, abs=0.4)
+
+
+def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_mender: CellMender) -> None:
+    """Against the network's own answers, cell by cell; a table of chance scores far lower."""
+    table = line_table()
+    cells = line_mender.encoder_.encode(read_table(table))
+    evidence = judge_hidden(line_mender.network_, cells, alpha=0.95)
+    both = 0.95 * evidence.log_clean.double().exp() + 0.05 * evidence.log_corrupted.double().exp()
+    assert line_mender.score(table) == pytest.approx(both.log().sum(1).mean().item(), rel=1e-4)
+    apart = table.assign(b=table["b"].to_numpy()[::-1], c=np.roll(table["c"], 7))
+    assert line_mender.score(apart) < line_mender.score(table) - 5
 
 
 def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_mender: CellMender) -> None:

@@ -298,6 +298,15 @@ def test_the_worst_cell_is_hidden_first_so_that_its_neighbours_are_believed() ->
     assert seen.log_shares.exp().squeeze().tolist() == [1.0, 0.0, 0.0, 0.0]  # all readings come to the same
 
 
+def test_several_wrong_cells_are_hidden_before_the_rest_is_believed() -> None:
+    wrong = [400.0, 300.0, 250.0, 200.0]
+    cells = Cells(torch.tensor([[*wrong, *[1.0] * 6]]), torch.ones(1, 10, dtype=torch.bool))
+    seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+    assert (seen.alone < 0).sum() > 6
+    assert (seen.logit < 0).tolist() == [[True] * 4 + [False] * 6]
+    torch.testing.assert_close(seen.decoded[0, :4], torch.ones(4))
+
+
 class Twins:
     """Expects the first two cells to be alike, give or take 1, and nothing of the third."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -118,6 +120,18 @@ def test_a_mixed_count_is_a_mixture_of_poissons_when_clean_and_half_a_cauchy_whe
         below = (weights * stats.poisson.cdf(bound.detach().numpy()[..., None] - 1, rates)).sum(-1)
         assert (at_most >= share - 1e-5).all()
         assert (below < share + 1e-5).all()
+
+
+def test_a_mixed_count_is_drawn_from_all_its_components() -> None:
+    likelihood = Count(
+        [CountColumn("a", "count", 2.0, 1.5, 0)], Distributions("cauchy", 2.0, components=1, binned=True)
+    )
+    with torch.no_grad():
+        likelihood.log_rates.fill_(math.log(100.0))
+    decoded = torch.tensor([[0.0, math.log(0.75), math.log(0.25)]]).expand(20_000, 3)
+    drawn = likelihood.sample(decoded, torch.Generator().manual_seed(0))
+    assert drawn.mean().item() == pytest.approx(0.75 * 2 + 0.25 * 100, rel=0.03)
+    assert (drawn > 50).float().mean().item() == pytest.approx(0.25, abs=0.01)
 
 
 def test_ordinal_is_a_cumulative_logit_when_clean_and_uniform_when_corrupted() -> None:
