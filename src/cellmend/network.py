@@ -180,7 +180,9 @@ class RVAE(ColumnNetwork):
         inputs = self.inputs(cells)
         total = self.encoder_input(inputs, self.embeddings).unsqueeze(-2)
         hidden = (total - self.encoder_input.each(inputs, self.embeddings)).relu()  # (B, D, H)
-        mu, _ = self.encoder_output(hidden.flatten(-3, -2)).chunk(2, dim=-1)  # (B * D, K)
+        latent = self.decoder_hidden.weight.shape[-2]  # K: of what the encoder says only the mean is needed
+        weight, bias = self.encoder_output.weight[..., :latent], self.encoder_output.bias[..., :latent]
+        mu = affine(hidden.flatten(-3, -2), weight, bias)  # (B * D, K)
         return self.decoder_output.each(self.decoder_hidden(mu).relu().view(hidden.shape), self.own, self.own_place)
 
     def weight_logits(self, cells: Cells) -> Tensor:
