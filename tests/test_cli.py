@@ -94,12 +94,14 @@ def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypat
         cli.main()
 
 
-def test_a_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path) -> None:
-    class Unwritable:
-        def to_csv(self, path, index: bool) -> None:
-            path.write_text("half")
-            raise OSError("No space left on device")
-
-    with pytest.raises(OSError, match="No space"):
-        cli._write_csv(tmp_path / "findings.csv", Unwritable())
-    assert list(tmp_path.iterdir()) == []
+def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
+    rows = "".join(f"{row:05};{row},5 kg;{'ab'[row % 2]}\n" for row in range(60))
+    (tmp_path / "t.csv").write_text("code;size;city\n" + rows)
+    done = run("schema", str(tmp_path / "t.csv"))
+    assert done.returncode == 0, done.stderr
+    assert "size: real" in done.stdout
+    assert "city: category" in done.stdout
+    assert "identifier" in done.stdout
+    missing = run("schema", str(tmp_path / "none.csv"))
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "there is no such file" in missing.stderr

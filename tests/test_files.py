@@ -168,6 +168,17 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path: Path) -> None:
+    def full_disk() -> None:
+        with whole_file(tmp_path / "findings.csv") as temporary:
+            temporary.write_text("half")
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        full_disk()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("mine")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from importlib.resources import files
@@ -63,11 +62,13 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
 ) -> None:
     """Find real typing errors in the built-in diamonds table, in under a minute."""
-    results = [output / "findings.csv", output / "repaired.csv"]
-    _refuse_to_overwrite(results, force=force)
     import pandas as pd
 
     from cellmend.estimator import CellMender
+    from cellmend.files import refuse_to_overwrite, whole_file
+
+    results = [output / "findings.csv", output / "repaired.csv"]
+    refuse_to_overwrite(results, force=force)
 
     with (files("cellmend") / "data" / "diamonds.csv.gz").open("rb") as file:
         table = pd.read_csv(file, compression="gzip")
@@ -76,7 +77,8 @@ def demo(
     findings, repaired = mender.findings(table), mender.repair(table)
     output.mkdir(parents=True, exist_ok=True)
     for path, frame in zip(results, (findings, repaired), strict=True):
-        _write_csv(path, frame)
+        with whole_file(path) as temporary:
+            frame.to_csv(temporary, index=False)
     Console().print(_findings_table(findings.head(SHOWN)))
     if not quiet:
         talk.print(
@@ -84,6 +86,18 @@ def demo(
             f"{time.perf_counter() - start:.0f} s.\nWritten: {results[0]}, {results[1]}",
             highlight=False,
         )
+
+
+@app.command()
+def schema(
+    table: Annotated[Path, typer.Argument(help="A .csv, .parquet or other table, a folder of Parquet files, or -.")],
+) -> None:
+    """Print the kind of every column, to be edited and given to CellMender(schema=...)."""
+    from cellmend.files import read_file
+    from cellmend.reading import read_texts
+    from cellmend.schema import infer_schema
+
+    typer.echo(str(infer_schema(read_texts(read_file(table).table))))
 
 
 bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
@@ -140,7 +154,7 @@ def bench_list() -> None:
     from cellmend.benchmark.methods import METHODS
 
     for name, experiment in EXPERIMENTS.items():
-        typer.echo(f"{name:10} {experiment.about}")
+        typer.echo(f"{name:14} {experiment.about}")
     typer.echo(f"\nMethods: {', '.join(METHODS)}")
 
 
@@ -229,22 +243,6 @@ def _findings_table(findings: Any) -> Shown:
             str(line.row), line.column, show(line.value), f"{line.suspicion:.3f}", show(line.repair), expected
         )
     return shown
-
-
-def _refuse_to_overwrite(paths: list[Path], *, force: bool) -> None:
-    for path in paths:
-        if path.exists() and not force:
-            raise FileExistsError(f"{path} is there already. Hint: choose another folder with -o, or add --force.")
-
-
-def _write_csv(path: Path, frame: Any) -> None:
-    """Under a temporary name, then renamed: the file is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        frame.to_csv(temporary, index=False)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

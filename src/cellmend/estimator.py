@@ -344,6 +344,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             "names": self.names_,
             "seed": self.seed_,
             "offset": self.offset_,
+            "fitted_method": self.fitted_method_,
             "rates": asdict(self.rates_),
             "history": self.history_,
         }
@@ -536,7 +537,7 @@ def load(path: str | Path) -> CellMender:
         mender.network_ = _as_one(mender._members())
         mender.network_.load_state_dict(weights)
         mender.rates_ = ErrorRates(**header["rates"])
-        mender.fitted_method_ = mender.repair_method
+        mender.fitted_method_ = header["fitted_method"]
         mender.offset_, mender.history_ = header["offset"], header["history"]
         mender.n_features_in_ = len(names)
         if header["named"]:

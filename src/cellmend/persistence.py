@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 from torch import Tensor
+
+from cellmend.files import whole_file
 
 FORMAT = 1
 LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
@@ -24,7 +25,7 @@ class ModelFileError(ValueError):
 
 
 def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    """Write header and weights under a temporary name, then rename: the file is whole or not there."""
+    """Write header and weights; the file is whole or not there."""
     path = Path(path)
     if not path.parent.is_dir() or (path.exists() and not path.is_file()):
         raise ModelFileError(f"A model must be saved as a file in a folder that is there; {path} cannot be.")
@@ -32,15 +33,8 @@ def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tens
     header = {"format": FORMAT, **header}
     header["sha256"] = _digest(header, weights)
     content = write_tensors(weights, metadata={KEY: json.dumps(header)})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

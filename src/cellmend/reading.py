@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cellmend.schema import family
+
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})  # in any column, whatever the case
 MISSING_NUMBERS = MISSING | {"none", "nil", "missing", "unknown", "-", "--", "?", "."}  # where numbers are expected
 MOST = 0.5  # of the cells must be numbers, or the column is text
@@ -101,6 +103,16 @@ def read_column(texts: pa.ChunkedArray | pa.Array) -> Reading:
     filled = pa.array(np.where(np.isnan(values), 0, values), mask=np.isnan(values)).cast(kind)
     spelled = tuple(dict.fromkeys((before + after).strip() for before, after in units if (before + after).strip()))
     return Reading(filled, style, (~readable & ~known)[place], spelled)
+
+
+def read_texts(table: pa.Table) -> pa.Table:
+    """The table with its columns of text as understood.
+
+    >>> read_texts(pa.table({"size": ["1,5 kg", "2,25 kg"], "n": [1, 2]})).to_pydict()
+    {'size': [1.5, 2.25], 'n': [1, 2]}
+    """
+    columns = (read_column(each).values if family(each.type) == "text" else each for each in table.columns)
+    return pa.table(list(columns), names=table.column_names)
 
 
 def _is_missing(text: str, spellings: frozenset[str]) -> bool:

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
+from cellmend.files import whole_file
 from cellmend.schema import Column, Schema
 
 PAPER_TABLES = ("wine", "adult", "credit_default", "letter")
@@ -172,9 +173,8 @@ def _downloaded_file(name: str) -> Path:
     if not path.is_file():
         text = _as_csv(_download(name))
         cache.mkdir(parents=True, exist_ok=True)
-        unfinished = cache / f"{name}.{os.getpid()}.part"
-        unfinished.write_bytes(gzip.compress(text.encode(), mtime=0))
-        unfinished.replace(path)
+        with whole_file(path) as temporary:
+            temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator
 
 from cellmend.benchmark.summaries import Chart, Panel, in_order, line_name, tick
+from cellmend.files import whole_file
 
 MADE_BY = "cellmend bench report"  # stands in every file we write: only such files are overwritten
 INK, PAPER_COLOUR = "#1b1b1b", "#fefefe"
@@ -189,10 +189,6 @@ def _inline(svg: str, name: str) -> str:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Under a temporary name, then renamed: the file is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    """The file is whole or not there."""
+    with whole_file(path) as temporary:
         temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

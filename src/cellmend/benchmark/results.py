@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from cellmend.files import whole_file
+
 Outcome = dict[str, Any]
 
 
@@ -79,9 +81,8 @@ class Results:
 
     def _rewrite(self, rows: Iterable[Outcome]) -> None:
         self.rows = {Run.of(row).key: row for row in rows}
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        temporary.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()), encoding="utf-8")
-        temporary.replace(self.path)
+        with whole_file(self.path) as temporary:
+            temporary.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()), encoding="utf-8")
 
 
 def _drop_half_line(path: Path) -> list[Outcome]:
