@@ -3,13 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-browser lint bench bench-real clean
 
 demo: .venv/demo-ready
 	$(BIN)/cellmend demo --force
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# The report in a real browser: a Chromium of the system, or else one that playwright fetches.
+test-browser: .venv/ready
+	$(INSTALL) --editable ".[browser]"
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null \
+		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
+		|| $(BIN)/python -m playwright install --with-deps chromium
+	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/browser
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -18,6 +26,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/wine.py
+
+bench-real: .venv/ready
+	$(BIN)/python benchmarks/real_errors.py
 
 clean:
 	rm -rf .venv build dist cellmend-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -18,6 +18,7 @@ READING_ORDER = [
     "tables",
     "files",
     "reading",
+    "checks",
     "encoding",
     "likelihoods",
     "network",
@@ -27,6 +28,8 @@ READING_ORDER = [
     "findings",
     "persistence",
     "estimator",
+    "report",
+    "jobs",
     "cli",
 ]
 

@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import cellmend
 from cellmend import __version__, cli
+from cellmend.files import whole_file
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """A command as a user runs it; one thread, so that a busy machine does not slow it much."""
     command = [sys.executable, "-m", "cellmend.cli", *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)  # noqa: S603
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,15 @@ def test_the_demo_changes_flagged_cells_only(demo) -> None:
     assert places <= set(zip(findings["row"], findings["column"], strict=True))
 
 
+def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
+    folder, _ = demo
+    findings = pd.read_csv(folder / "out" / "findings.csv")
+    worst = findings[(findings["row"] == 5359) & (findings["column"] == "z")].iloc[0]
+    assert worst["reason"].startswith("z is 31.8; for ")
+    assert 3.0 < worst["low"] < 3.18 < worst["high"] < 3.4
+    assert 3.0 < float(worst["repair"]) < 3.4
+
+
 def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     folder, _ = demo
     before = (folder / "out" / "findings.csv").read_bytes()
@@ -52,7 +67,8 @@ def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     assert "is there already. Hint:" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert (folder / "out" / "findings.csv").read_bytes() == before
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["findings.csv", "repaired.csv"]
+    written = ["findings.csv", "model.cellmend", "repaired.csv", "report.html"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == written
 
 
 def test_version() -> None:
@@ -105,3 +121,121 @@ def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     missing = run("schema", str(tmp_path / "none.csv"))
     assert (missing.returncode, missing.stdout) == (1, "")
     assert "there is no such file" in missing.stderr
+
+
+# ---------------------------------------------------------------- one step at a time
+
+
+def people(rows: int = 400) -> str:
+    """A semicolon file with decimal commas, a unit, gaps and two planted errors."""
+    x = np.random.default_rng(0).normal(size=rows)
+    lines = ["id;weight;length;size"]
+    for row, value in enumerate(x):
+        weight = "n/a" if row == 3 else "999,0 kg" if row == 7 else f"{50 + 5 * value:.1f} kg".replace(".", ",")
+        size = "large" if value > 0 else "small"
+        lines.append(f"A{row:04};{weight};{10 + value:.2f};{'smakl' if row == 9 else size}".replace(".", ","))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def cleaned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clean")
+    (folder / "people.csv").write_text(people())
+    return folder, run("clean", str(folder / "people.csv"), "-o", str(folder / "out"), "--json")
+
+
+def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> None:
+    folder, done = cleaned
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["rows"], summary["columns"], summary["table"]) == (400, 4, "people.csv")
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "findings.csv", "model.cellmend", "repaired.csv", "report.html",
+    ]  # fmt: skip
+    findings = pd.read_csv(folder / "out" / "findings.csv")
+    assert summary["flagged"] == len(findings)
+    assert {(7, "weight"), (9, "size")} <= set(zip(findings["row"], findings["column"], strict=True))
+    before, after = people().splitlines(), (folder / "out" / "repaired.csv").read_text().splitlines()
+    assert after[8].split(";")[1].endswith(" kg")
+    assert after[8] != before[8]
+    assert after[4] == before[4], "a missing cell stays"
+    assert any("numbers with the unit kg" in note for note in summary["notes"])
+    assert any("identifier" in note for note in summary["notes"])
+    assert "cells look wrong" in done.stderr
+
+
+def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) -> None:
+    folder, _ = cleaned
+    model, new = str(folder / "out" / "model.cellmend"), tmp_path / "new.csv"
+    new.write_text("\n".join(people().splitlines()[:20]) + "\n")
+    done = run("score", str(new), "-m", model, "-o", str(tmp_path / "scores.parquet"))
+    assert done.returncode == 0, done.stderr
+    scores = pd.read_parquet(tmp_path / "scores.parquet")
+    assert list(scores.columns) == ["id", "weight", "length", "size", "row_score"]
+    assert scores.loc[7, "weight"] > 0.9
+    done = run("repair", str(new), "-m", model, "-o", "-", "--suspicion", "0.9", "-q")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "id;weight;length;size"
+    assert done.stdout.splitlines()[8] != new.read_text().splitlines()[8]
+    assert done.stderr == ""
+    done = run("report", str(new), "-m", model, "-o", str(tmp_path / "r.html"), "--top", "3", "--json")
+    assert (done.returncode, json.loads(done.stdout)["flagged"]) == (0, 3)
+    assert (tmp_path / "r.html").read_text().startswith("<!")
+
+
+def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
+    (tmp_path / "people.csv").write_text(people(120))
+    (tmp_path / "kinds.yaml").write_text("weight: category\n")
+    arguments = ["fit", str(tmp_path / "people.csv"), "-m", str(tmp_path / "m.cellmend"), "--time-limit", "1"]
+    done = run(*arguments, "--schema", str(tmp_path / "kinds.yaml"))
+    assert done.returncode == 0, done.stderr
+    assert cellmend.load(tmp_path / "m.cellmend").schema_["weight"].kind == "category"
+    again = run(*arguments)
+    assert again.returncode == 1
+    assert "is there already" in " ".join(again.stderr.split())
+
+
+def test_standard_input_is_a_table_too(tmp_path) -> None:
+    command = [sys.executable, "-m", "cellmend.cli", "clean", "-", "-o", str(tmp_path / "out"), "--time-limit", "1"]
+    done = subprocess.run(command, input=people(100).encode(), capture_output=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "repaired.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["claen", "t.csv"], 2, "Did you mean 'clean'?"),
+        (["clean", "--fdr", "0.1", "--top", "3", "x.csv"], 2, "Only one of --fdr and --top can be given"),
+        (["clean", "x.csv", "--fdr", "2"], 2, "fdr must be between 0 and 1; it is 2.0"),
+        (["clean", "peple.csv"], 1, "Did you mean 'people.csv'?"),
+        (["clean", "people.pdf"], 1, "must end in one of .csv"),
+        (["repair", "people.csv", "-m", "none.cellmend", "-o", "x.csv"], 1, "none.cellmend"),
+    ],
+)
+def test_wrong_use_is_one_clear_sentence(tmp_path, arguments: list[str], code: int, message: str) -> None:
+    (tmp_path / "people.csv").write_text(people(30))
+    (tmp_path / "people.pdf").write_text("no table")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert message in re.sub(r"[\s│]+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.pdf"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_stopped_job_leaves_nothing_half_written(tmp_path, monkeypatch, stop: type[BaseException]) -> None:
+    """Stopped while the report, the third of four files, is written."""
+    (tmp_path / "people.csv").write_text(people(60))
+
+    def stopped(self, path) -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("half")
+            raise stop
+
+    monkeypatch.setattr("cellmend.jobs.Job.write_report", stopped)
+    arguments = ["clean", str(tmp_path / "people.csv"), "-o", str(tmp_path / "out"), "-q", "--time-limit", "1"]
+    monkeypatch.setattr(sys, "argv", ["cellmend", *arguments])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.csv", "repaired.csv"]

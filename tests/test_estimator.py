@@ -160,9 +160,9 @@ def test_an_unseen_category_is_a_finding_not_a_crash(fitted: CellMender, table) 
     table.loc[3, "city"] = "Atlantis"
     assert fitted.cell_suspicion(table).loc[3, "city"] == pytest.approx(1.0)
     assert fitted.cell_scores(table, kind="nll")[3, 2] == 100.0
-    assert fitted.repair(table).loc[3, "city"] in {"Rome", "Oslo", "Lima"}
     worst = fitted.findings(table).iloc[0]
     assert (worst["row"], worst["column"], worst["value"]) == (3, "city", "Atlantis")
+    assert worst["repair"] in {"Rome", "Oslo", "Lima"} or "Abstained: " in worst["reason"]
 
 
 def test_an_unseen_category_is_impossible_for_the_amortized_weights_too(table) -> None:

@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import sys
 import time
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table as Shown
 
 import cellmend
+from cellmend.benchmark.commands import bench
+
+if TYPE_CHECKING:
+    from cellmend.estimator import CellMender
+    from cellmend.files import TableFile
+    from cellmend.findings import Finding
+    from cellmend.jobs import Job, Threshold
 
 SHOWN = 25  # findings printed
+FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 
 app = typer.Typer(
     help="Find the wrong cells in a table and what they should have been.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench, name="bench")
 talk = Console(stderr=True)
+
+TableArgument = Annotated[
+    Path,
+    typer.Argument(
+        help=".csv, .tsv, .parquet, .feather, .xlsx, .jsonl, a folder of Parquet files, or - for CSV on standard input"
+    ),
+]
+ModelOption = Annotated[Path, typer.Option("--model", "-m", help="Model file.")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")]
+FdrOption = Annotated[
+    float | None,
+    typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. [default: {FDR}]"),
+]
+SuspicionOption = Annotated[float | None, typer.Option(help="Flag cells of at least this suspicion, e.g. 0.9.")]
+TopOption = Annotated[int | None, typer.Option(min=1, help="Flag so many cells, the most suspicious.")]
+SchemaOption = Annotated[
+    Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+TimeOption = Annotated[float | None, typer.Option("--time-limit", help="Seconds that fitting may take.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+FormatsOption = Annotated[
+    bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
+]
 
 
 def main() -> None:
     """Run a command; what cellmend itself refuses is one sentence and exit code 1, not a traceback."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are taken away
     try:
         app()
     except KeyboardInterrupt:
-        talk.print("Stopped.")
+        talk.print("Stopped. Nothing was written that is not whole.")
         sys.exit(130)
     except Exception as error:
-        if not (type(error).__module__.startswith("cellmend.") or isinstance(error, OSError)):
+        if not (type(error).__module__.startswith("cellmend.") or isinstance(error, OSError | MemoryError)):
             raise
-        talk.print(f"cellmend: {error}", style="red", markup=False, highlight=False)
+        talk.print(f"cellmend: {error or type(error).__name__}", style="red", markup=False, highlight=False)
         sys.exit(1)
 
 
@@ -53,196 +93,282 @@ def options(
     """Options of cellmend itself."""
 
 
+# ---------------------------------------------------------------- one command for all
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-demo"),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite results in the folder.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Find real typing errors in the built-in diamonds table, in under a minute."""
-    import pandas as pd
-
-    from cellmend.estimator import CellMender
-    from cellmend.files import refuse_to_overwrite, whole_file
-
-    results = [output / "findings.csv", output / "repaired.csv"]
-    refuse_to_overwrite(results, force=force)
-
     with (files("cellmend") / "data" / "diamonds.csv.gz").open("rb") as file:
-        table = pd.read_csv(file, compression="gzip")
-    start = time.perf_counter()
-    mender = CellMender(device=device, random_state=seed, verbose=not quiet).fit(table)
-    findings, repaired = mender.findings(table), mender.repair(table)
-    output.mkdir(parents=True, exist_ok=True)
-    for path, frame in zip(results, (findings, repaired), strict=True):
-        with whole_file(path) as temporary:
-            frame.to_csv(temporary, index=False)
-    Console().print(_findings_table(findings.head(SHOWN)))
-    if not quiet:
-        talk.print(
-            f"{len(findings)} of {table.size:,} cells look wrong; the {SHOWN} most suspicious are shown. "
-            f"{time.perf_counter() - start:.0f} s.\nWritten: {results[0]}, {results[1]}",
-            highlight=False,
-        )
+        packed = file.read()
+    from cellmend.files import read_packed
+
+    source = read_packed(packed, "diamonds.csv")
+    _clean(source, output, _threshold(None, None, None), None, seed, device, None, False, force, quiet, False)
 
 
 @app.command()
-def schema(
-    table: Annotated[Path, typer.Argument(help="A .csv, .parquet or other table, a folder of Parquet files, or -.")],
+def clean(
+    table: TableArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to. [default: NAME-cleaned]")
+    ] = None,
+    fdr: FdrOption = None,
+    suspicion: SuspicionOption = None,
+    top: TopOption = None,
+    schema: SchemaOption = None,
+    formats: FormatsOption = False,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    time_limit: TimeOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the kind of every column, to be edited and given to CellMender(schema=...)."""
+    """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
+    threshold = _threshold(fdr, suspicion, top)
+    folder = output or Path(f"{table.name.split('.')[0] if table != Path('-') else 'stdin'}-cleaned")
+    _refuse([folder / "findings.csv", folder / "report.html", folder / "model.cellmend"], force)
+    _clean(_read(table, quiet), folder, threshold, schema, seed, device, time_limit, formats, force, quiet, as_json)
+
+
+def _clean(
+    source: TableFile,
+    folder: Path,
+    threshold: Threshold,
+    schema: Path | None,
+    seed: int,
+    device: str,
+    time_limit: float | None,
+    formats: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    from cellmend import jobs
+
+    start = time.perf_counter()
+    written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
+    _refuse(written, force)
+    mender = _mender(schema, seed, device, time_limit, quiet)
+    source = jobs.tidied(source, mender) if formats else source
+    job = jobs.judge(source, mender, threshold, jobs.fit(source, mender), start)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, write in zip(
+        written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
+    ):
+        write(path)
+    _tell(job, written, quiet=quiet, as_json=as_json)
+
+
+# ---------------------------------------------------------------- one step at a time
+
+
+@app.command()
+def fit(
+    table: TableArgument,
+    model: ModelOption,
+    schema: SchemaOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    time_limit: TimeOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn what clean rows look like and keep it as a model, for newer data."""
+    from cellmend import jobs
+
+    _refuse([model], force)
+    source, start = _read(table, quiet), time.perf_counter()
+    mender = _mender(schema, seed, device, time_limit, quiet)
+    notes = jobs.fit(source, mender)
+    mender.save(model)
+    seconds = time.perf_counter() - start
+    if as_json:
+        typer.echo(json.dumps({"model": str(model), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}))
+    if not quiet:
+        _say([*notes, f"Written: {model}, {seconds:.0f} s."])
+
+
+@app.command()
+def score(
+    table: TableArgument,
+    model: ModelOption,
+    output: OutputOption,
+    device: DeviceOption = "auto",
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the suspicion of every cell, and a score for every row, by a model."""
+    from cellmend import jobs
+    from cellmend.files import write_table
+
+    _refuse([output], force)
+    mender = _load(model, device, quiet)
+    write_table(output, jobs.score_table(_read(table, quiet), mender))
+
+
+@app.command()
+def repair(
+    table: TableArgument,
+    model: ModelOption,
+    output: OutputOption,
+    fdr: FdrOption = None,
+    suspicion: SuspicionOption = None,
+    top: TopOption = None,
+    device: DeviceOption = "auto",
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a repaired copy of a table, in its own format, by a model."""
+    _refuse([output], force)
+    job = _judged(table, model, _threshold(fdr, suspicion, top), device, quiet)
+    job.write_repaired(output)
+    _tell(job, [output], quiet=quiet, as_json=as_json, findings=False)
+
+
+@app.command()
+def report(
+    table: TableArgument,
+    model: ModelOption,
+    output: OutputOption = Path("report.html"),
+    fdr: FdrOption = None,
+    suspicion: SuspicionOption = None,
+    top: TopOption = None,
+    device: DeviceOption = "auto",
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one HTML page about a table, by a model."""
+    _refuse([output], force)
+    job = _judged(table, model, _threshold(fdr, suspicion, top), device, quiet)
+    job.write_report(output)
+    _tell(job, [output], quiet=quiet, as_json=as_json, findings=False)
+
+
+@app.command()
+def schema(table: TableArgument) -> None:
+    """Print the kind of every column, to be edited and given back with --schema."""
     from cellmend.files import read_file
-    from cellmend.reading import read_texts
+    from cellmend.reading import Dates, learn_readers, understand
     from cellmend.schema import infer_schema
 
-    typer.echo(str(infer_schema(read_texts(read_file(table).table))))
+    found = read_file(table).table
+    readers = learn_readers(found, {})
+    dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
+    typer.echo(str(infer_schema(understand(found, readers), dates)))
 
 
-bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
-
-RESULTS = Path("cellmend-bench/results.jsonl")
-ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results file; finished runs in it are skipped.")]
-TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
-LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares of dirty rows, e.g. 0.01,0.05.")]
-SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
-MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
-RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
-JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes (cpu), or threads that measure (cuda).")]
+# ---------------------------------------------------------------- steps shared by the above
 
 
-@bench.command("run")
-def bench_run(
-    names: Annotated[list[str], typer.Argument(help="Names of experiments; `cellmend bench list` shows them.")],
-    results: ResultsOption = RESULTS,
-    tables: TablesOption = "",
-    levels: LevelsOption = "",
-    seeds: SeedsOption = None,
-    methods: MethodsOption = "",
-    device: DeviceOption = "cpu",
-    jobs: JobsOption = 1,
-    retry: RetryOption = False,
-) -> None:
-    """Run experiments; stop and start them as you like."""
-    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs, retry)
+def _refuse(paths: Sequence[Path], force: bool) -> None:
+    from cellmend.files import STDIN, refuse_to_overwrite
+
+    refuse_to_overwrite([path for path in paths if path != STDIN], force=force)
 
 
-@bench.command("all")
-def bench_all(
-    results: ResultsOption = RESULTS,
-    tables: TablesOption = "",
-    levels: LevelsOption = "",
-    seeds: SeedsOption = None,
-    methods: MethodsOption = "",
-    device: DeviceOption = "cpu",
-    jobs: JobsOption = 1,
-    retry: RetryOption = False,
-) -> None:
-    """Run all experiments; stop and start them as you like."""
-    from cellmend.benchmark.experiments import EXPERIMENTS
+def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
+    from cellmend.jobs import Threshold
+    from cellmend.settings import SettingError, check_number
 
-    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
-
-
-@bench.command("list")
-def bench_list() -> None:
-    """Show the experiments and the methods."""
-    from cellmend.benchmark.experiments import EXPERIMENTS
-    from cellmend.benchmark.methods import METHODS
-
-    for name, experiment in EXPERIMENTS.items():
-        typer.echo(f"{name:14} {experiment.about}")
-    typer.echo(f"\nMethods: {', '.join(METHODS)}")
-
-
-@bench.command("report")
-def bench_report(
-    results: ResultsOption = RESULTS,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-bench/report"),
-) -> None:
-    """Draw the figures and tables of the paper from the results, and one HTML page."""
-    if not results.exists():
-        raise FileNotFoundError(
-            f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
-        )
+    given = {name: v for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None}
+    if len(given) > 1:
+        raise typer.BadParameter(f"Only one of {' and '.join(f'--{name}' for name in given)} can be given.")
     try:
-        from cellmend.benchmark.page import write_report
-    except ImportError:
-        talk.print("The report needs matplotlib. Hint: pip install 'cellmend[bench]'.", style="red", markup=False)
-        raise typer.Exit(1) from None
-    typer.echo(str(write_report(results, output)))
+        for name, value in given.items():
+            check_number(name, value)
+    except SettingError as error:
+        raise typer.BadParameter(str(error)) from None
+    return Threshold(**given) if given else Threshold(fdr=FDR)  # type: ignore[arg-type]
 
 
-def _run_experiments(
-    names: list[str],
-    results: Path,
-    tables: str,
-    levels: str,
-    seeds: int | None,
-    methods: str,
-    device: str,
-    jobs: int,
-    retry: bool,
-) -> None:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
+def _read(table: Path, quiet: bool) -> TableFile:
+    from cellmend.files import read_file
+
+    if quiet or not talk.is_terminal:
+        return read_file(table)
+    with talk.status(f"Reading {table}"):
+        return read_file(table)
+
+
+def _mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:
+    from cellmend.estimator import CellMender
+    from cellmend.schema import Schema
+
+    kinds = None if schema is None else Schema.load(schema)
+    return CellMender(schema=kinds, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet)
+
+
+def _load(model: Path, device: str, quiet: bool) -> CellMender:
+    from cellmend.estimator import load
+
+    return load(model, device=device).set_params(verbose=not quiet)
+
+
+def _judged(table: Path, model: Path, threshold: Threshold, device: str, quiet: bool) -> Job:
+    from cellmend import jobs
+
+    mender = _load(model, device, quiet)
+    source = _read(table, quiet)
+    return jobs.judge(source, mender, threshold, [], time.perf_counter())
+
+
+def _tell(job: Job, written: Sequence[Path], *, quiet: bool, as_json: bool, findings: bool = True) -> None:
+    """What came of it: JSON, or the worst findings on standard output and a summary beside it."""
+    to_screen = Path("-") in written
+    if as_json and not to_screen:
+        typer.echo(json.dumps(job.summary() | {"written": [str(path) for path in written]}))
+    elif findings and job.mended.found:
+        Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+    if quiet:
+        return
+    flagged, abstained = len(job.mended.found), len(job.mended.found) - job.repaired
+    cells = job.source.table.num_rows * job.source.table.num_columns
+    false = f"about {job.mended.expected_false:.0f} of them may be right"
+    _say(
+        [
+            f"{flagged:,} of {cells:,} cells look wrong ({job.threshold}); {false}.",
+            f"{job.repaired:,} are repaired; {abstained:,} are left as they are, because nothing tells what they were.",
+            *job.notes,
+            f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s.",
+        ]
     )
 
-    from cellmend.benchmark.experiments import Narrow, run_experiments
-    from cellmend.benchmark.results import Results
 
-    narrow = Narrow(
-        tables=_listed(tables), levels=_numbers(levels),
-        seeds=seeds, methods=_listed(methods),
-    )  # fmt: skip
-    kept = Results(results, retry=retry)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
-        task = bar.add_task(", ".join(names), total=None)
-
-        def report(done: int, everything: int, what: str) -> None:
-            bar.update(task, completed=done, total=everything, description=what or ", ".join(names))
-
-        rows = run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
-    failed = [row for row in rows if row["status"] == "failed"]
-    for error in sorted({row["error"] for row in failed}):
-        talk.print(f"Not run: {error}", markup=False, highlight=False)
-    talk.print(f"{len(rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
-    if len(failed) == len(rows):
-        raise typer.Exit(1)
+def _say(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        talk.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def _numbers(text: str) -> list[float] | None:
-    try:
-        return [float(part) for part in _listed(text) or ()] or None
-    except ValueError:
-        raise typer.BadParameter(f"Levels must be numbers such as 0.01,0.05; they are {text!r}.") from None
+def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
+    from cellmend.findings import about, short
 
-
-def _listed(text: str) -> list[str] | None:
-    return [part.strip() for part in text.split(",") if part.strip()] or None
-
-
-def _findings_table(findings: Any) -> Shown:
-    from cellmend.findings import about, show
-
-    shown = Shown(title="Most suspicious cells of the diamonds table")
-    for name in ("row", "column", "value", "suspicion", "repair", "expected"):
-        shown.add_column(name, justify="left" if name == "column" else "right")
-    for line in findings.itertuples():
-        expected = f"{about(line.low)} to {about(line.high)}" if line.low == line.low else ""
-        shown.add_row(
-            str(line.row), line.column, show(line.value), f"{line.suspicion:.3f}", show(line.repair), expected
-        )
+    shown = Shown(title=f"Most suspicious cells of {name}")
+    for title in ("row", "column", "value", "suspicion", "repair", "expected"):
+        shown.add_column(title, justify="left" if title == "column" else "right")
+    for line in findings:
+        expected = "" if line.low is None or line.high is None else f"{about(line.low)} to {about(line.high)}"
+        cells: list[Any] = [line.row, line.column, short(line.value), f"{line.suspicion:.3f}"]
+        repair = "" if line.repair is None else short(line.repair)
+        shown.add_row(*(_plain(cell) for cell in (*cells, repair, expected)))
     return shown
+
+
+def _plain(cell: Any) -> Any:
+    """Text in which nothing is taken for markup."""
+    from rich.text import Text
+
+    return Text(str(cell))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -14,12 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.schema import KINDS, Column, Level, Schema, SchemaError, family, level_text, plain
+from cellmend.schema import DATE, IGNORE, KINDS, Column, Level, Schema, SchemaError, family, level_text, plain
 from cellmend.tables import Change, Table, TableError
 
 MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
-RESOLUTION_SHARE = 0.99  # of the values; a few wrong cells may have more decimals
+RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decimals
 KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
+GROSS = 50  # times the width of the middle half of a column's values
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
 
@@ -85,15 +86,16 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class RealColumn(NumberColumn):
-    """Standardised with the mean and deviation of the table as it came, errors included."""
+    """Standardised with the mean and deviation of the table as it came, errors included; if `robust`, without those
+    so gross (9999 among tens) that all other values would be the same beside them."""
 
     knots: tuple[float, ...]  # rising, standardised; between them lie nearly all values
 
     @classmethod
-    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
         numbers = _numbers(column.name, column.kind, values)
-        numbers = numbers[~np.isnan(numbers)]
-        mean, sd = _mean_and_sd(numbers)
+        numbers = numbers[~np.isnan(numbers)]  # neither gaps nor what cannot be read
+        mean, sd = _mean_and_sd(numbers[~_gross(numbers)] if robust else numbers)
         decimals = _decimals(numbers, single=values.type == pa.float32())
         with np.errstate(over="ignore"):
             standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
@@ -113,7 +115,7 @@ class CountColumn(NumberColumn):
     """Left as it is; negative and broken numbers are what a count cannot hold."""
 
     @classmethod
-    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
         numbers = _numbers(column.name, column.kind, values)
         numbers = numbers[~np.isnan(numbers)]
         # Without the largest: one gross error would make the usual counts look impossible.
@@ -141,7 +143,7 @@ class LevelColumn:
     levels: tuple[Level, ...]
 
     @classmethod
-    def fit(cls, column: Column, values: pa.ChunkedArray) -> Self:
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
         learned = cls(column.name, column.kind, tuple(column.levels or cls._learn_levels(column, values)))
         if values.null_count < len(values) and not np.isfinite(learned._codes(values)).any():
             raise SchemaError(
@@ -208,6 +210,15 @@ ENCODED: dict[str, type[EncodedColumn]] = {
 }
 
 
+def _as_modelled(column: Column) -> Column:
+    """Dates are days, which are real numbers."""
+    return Column(column.name, "real") if column.kind == DATE else column
+
+
+Writers = Mapping[int, Callable[[Any], Any]]
+NO_WRITERS: Writers = {}
+
+
 class TableEncoder:
     """Tables to cells and cells to tables, by what `fit` learned of each modelled column.
 
@@ -226,15 +237,17 @@ class TableEncoder:
         self.positions = [names.index(column.name) for column in self.columns]
 
     @classmethod
-    def fit(cls, schema: Schema, table: Table) -> TableEncoder:
+    def fit(cls, schema: Schema, table: Table, *, robust: bool = False) -> TableEncoder:
         columns = [
-            ENCODED[column.kind].fit(column, table.arrow[column.name]) for column in schema if column.kind in ENCODED
+            ENCODED[_as_modelled(column).kind].fit(_as_modelled(column), table.understood[column.name], robust=robust)
+            for column in schema
+            if column.kind != IGNORE
         ]
         return cls(columns, table.arrow.column_names)
 
     def encode(self, table: Table) -> Cells:
         """Cells of the modelled columns, (N, D), grouped by kind."""
-        sources = [table.arrow.column(position) for position in self.positions]
+        sources = [table.understood.column(position) for position in self.positions]
         values = np.stack([c.encode(s) for c, s in zip(self.columns, sources, strict=True)], axis=1)
         observed = np.stack([s.is_valid().to_numpy() for s in sources], axis=1)
         return Cells(
@@ -248,10 +261,15 @@ class TableEncoder:
         whole[:, self.positions] = cell_values
         return whole
 
-    def replace(self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_]) -> Any:
-        """The user's table, its own kind, with the cells `where` (N, D) holding `values` (N, D)."""
+    def replace(
+        self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_], writers: Writers = NO_WRITERS
+    ) -> Any:
+        """The user's table, its own kind, with the cells `where` (N, D) holding `values` (N, D).
+
+        `writers` of some positions make what the user's column holds from a number.
+        """
         changes = {
-            position: column.change(where[:, d], values[where[:, d], d])
+            position: _written(column, where[:, d], values[where[:, d], d], writers.get(position))
             for d, (column, position) in enumerate(zip(self.columns, self.positions, strict=True))
             if where[:, d].any()
         }
@@ -263,6 +281,19 @@ class TableEncoder:
     @classmethod
     def from_json(cls, columns: list[dict[str, Any]], names: list[str]) -> TableEncoder:
         return cls([_column_from_json(entry) for entry in columns], names)
+
+
+def _written(
+    column: EncodedColumn, rows: NDArray[np.bool_], values: NDArray[np.float64], write: Callable[[Any], Any] | None
+) -> Change:
+    change = column.change(rows, values)
+    if write is None:
+        return change
+    if change.levels is not None:
+        return Change(rows, values, tuple(write(level) for level in change.levels))
+    return Change(
+        rows, np.arange(len(values), dtype=np.float64), tuple(write(value) for value in change.values.tolist())
+    )
 
 
 def _column_from_json(entry: dict[str, Any]) -> EncodedColumn:
@@ -312,6 +343,19 @@ def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
         return 0.0, 1.0
     mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
     return mean, sd if sd > 0 else 1.0
+
+
+def _gross(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers are farther from the middle than GROSS times the width of the middle half.
+
+    >>> _gross(np.array([9.0, 10.0, 10.0, 11.0, 9999.0])).tolist()
+    [False, False, False, False, True]
+    """
+    if len(numbers) == 0:
+        return np.zeros(0, dtype=bool)
+    low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))
+    with np.errstate(over="ignore"):
+        return (np.abs(numbers - middle) > GROSS * (high - low)) & (high > low)
 
 
 def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

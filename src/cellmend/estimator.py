@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import softplus
 
 import cellmend
+from cellmend.checks import Checks, check, learn_checks
 from cellmend.encoding import Cells, LevelColumn, TableEncoder
 from cellmend.errors import (
     RARE_SHARE,
@@ -27,7 +28,19 @@ from cellmend.errors import (
     fdr_cutoff,
     wrong_by,
 )
-from cellmend.findings import expect, explain, to_frame
+from cellmend.findings import (
+    EXPLAINED,
+    Expectation,
+    Finding,
+    Mended,
+    Wording,
+    doubt,
+    expect,
+    explain,
+    explain_suspect,
+    swapped,
+    with_reasons,
+)
 from cellmend.inference import (
     Evidence,
     Reconstruction,
@@ -46,9 +59,10 @@ from cellmend.inference import (
 from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
+from cellmend.reading import Dates, describe_columns, learn_readers, readers_from_json, readers_to_json, understand
 from cellmend.schema import Schema, resolve_schema
-from cellmend.settings import SCORES, SettingError, check_method, check_settings, one_of
-from cellmend.tables import Table, TableError, read_table
+from cellmend.settings import SCORES, SettingError, check_method, check_number, check_settings, one_of
+from cellmend.tables import Suspect, Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
 
 STEPS = 40  # an epoch, unless batch_size is given: small and large tables are then trained alike
@@ -65,13 +79,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     outlier, outlier_scale : the corrupted component of numbers, "gaussian" or "cauchy", and its width in standard
         deviations of the column.
     components : how many components the clean distribution of a real column has beside the decoder's Gaussian.
-    binned : should numbers enter the network bounded, as how far they are along each of 16 stretches?
+    binned : should numbers enter the network bounded, as how far they are along each of 16 stretches, and should
+        gross ones not widen their column's scale?
     hide : while training, up to this share of a row's cells is hidden from the encoder, and only those are asked for.
     networks : how many are trained side by side; their probabilities are averaged.
     kl_weight : of the latent variable's KL in the bound, 1 in the paper; with 0 the latent variable is not random.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
     epochs, batch_size, learning_rate, schedule, weight_decay : training with Adam; batch_size None: a fortieth of the
         rows, from 16 to 1024; the learning rate stays ("constant") or falls to 0 ("cosine").
+    train_rows : at most so many rows, drawn at random, are trained on; None: all.
+    time_limit : seconds after which training ends with as many epochs as it had; None: all of them.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged and repaired.
@@ -110,6 +127,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         embedding_dim: int = 50,
         epochs: int = 100,
         batch_size: int | None = None,
+        train_rows: int | None = 100_000,
+        time_limit: float | None = None,
         learning_rate: float = 2e-3,
         schedule: str = "cosine",
         weight_decay: float = 0.0,
@@ -135,6 +154,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.embedding_dim = embedding_dim
         self.epochs = epochs
         self.batch_size = batch_size
+        self.train_rows = train_rows
+        self.time_limit = time_limit
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.weight_decay = weight_decay
@@ -165,11 +186,24 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_settings(self.get_params(deep=False))
         self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
         table = self._read(X, reset=True)
-        self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
-        self.encoder_ = TableEncoder.fit(self.schema_, table)
+        asked = {column.name: column.kind for column in Schema.of(self.schema or {})}
+        self.readers_ = {} if table.is_array else learn_readers(table.arrow, asked)
+        table = self._understand(table)
+        dates = [name for name, reader in self.readers_.items() if isinstance(reader, Dates)]
+        self.schema_ = resolve_schema(table.understood, self.schema, all_real=table.is_array, dates=dates)
+        self.checks_ = learn_checks(table, self.schema_, self.readers_)
+        table = check(table, self.checks_, self.readers_)
+        self.encoder_ = TableEncoder.fit(self.schema_, table, robust=self.binned)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = _as_one(self._members()).to(self._device())
-        return table, self.encoder_.encode(table).to(self._device())
+        return table, self._sample(self.encoder_.encode(table)).to(self._device())
+
+    def _sample(self, cells: Cells) -> Cells:
+        """The rows to learn from: all, or `train_rows` of them."""
+        if self.train_rows is None or len(cells) <= self.train_rows:
+            return cells
+        drawn = torch.randperm(len(cells), generator=torch.Generator().manual_seed(self.seed_))
+        return cells[drawn[: self.train_rows].sort().values]
 
     def _train(
         self,
@@ -180,7 +214,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         revise: Callable[[], Tensor],
     ) -> Tensor:
         """Train one or many; `revise` gives the alpha of every cell that the network would now have."""
-        with progress(self.epochs, shown=self.verbose) as on_epoch:
+        with progress("Fitting", self.epochs, shown=self.verbose) as show:
             return train(
                 network,
                 cells,
@@ -189,12 +223,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 kl_weight=self.kl_weight,
                 hide=self.hide,
                 epochs=self.epochs,
+                time_limit=self.time_limit,
                 batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 16), 1024),
                 learning_rate=self.learning_rate,
                 schedule=self.schedule,
                 weight_decay=weight_decay,
                 generator=self._generator(),
-                on_epoch=on_epoch,
+                on_epoch=lambda epoch: show(epoch + 1),
                 revise=revise if self.hide and self.weights != "none" else None,
             )
 
@@ -208,6 +243,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             self.rates_ = self._rates()
         hidden = self.repair_method == "hidden"
         scores = expected_errors(ratio, cells, self.rates_).cpu().numpy() if hidden else self._row_scores(table)
+        if hidden and len(cells) == table.arrow.num_rows:
+            scores = scores + self._suspected(table)
         self.offset_ = float(np.quantile(-scores, 1 - self.alpha))
 
     # ------------------------------------------------------------ which cells, which rows
@@ -219,7 +256,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         cells the share of dirty rows and of wrong cells in them is estimated from the table when fitting.
         """
         table = self._read(X)
-        return table.matrix_of(self.encoder_.spread(self._score(table, self._suspicion), table))
+        return table.matrix_of(self._whole_suspicion(table))
 
     def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each cell is, (rows, columns), higher = worse: kind "suspicion" (-log(1 - suspicion)), or the
@@ -279,7 +316,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Every modelled cell as the clean component sees it, missing ones included; the kind of X."""
         table = self._read(X)
         values = torch.cat([seen.values for *_, seen in self._examine(table, method)]).double().cpu().numpy()
-        return self.encoder_.replace(table, values, np.ones(values.shape, dtype=bool))
+        return self._write(table, values, np.ones(values.shape, dtype=bool))
 
     def reconstruct_proba(self, X: Any, method: str | None = None) -> dict[str, Any]:
         """For each category or ordinal column, a table rows × levels of probabilities."""
@@ -294,41 +331,56 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             if isinstance(column, LevelColumn)
         }
 
-    def repair(self, X: Any, impute: bool | None = None, fdr: float | None = None) -> Any:
+    def mend(
+        self,
+        X: Any,
+        *,
+        fdr: float | None = None,
+        suspicion: float | None = None,
+        top: int | None = None,
+        impute: bool | None = None,
+    ) -> Mended:
+        """Findings, repaired table and the suspicion of every cell at once; which cells are flagged: see `findings`."""
+        table = self._read(X)
+        whole = self._whole_suspicion(table)
+        found = self._find(table, whole, self._flagged(whole, fdr, suspicion, top))[:top]
+        repaired = self._repaired(table, found, fill=self.impute if impute is None else impute)
+        return Mended(table, whole, found, repaired)
+
+    def findings(
+        self, X: Any, fdr: float | None = None, *, suspicion: float | None = None, top: int | None = None
+    ) -> Any:
+        """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
+        low, high, reason; a DataFrame of the kind of X.
+
+        Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
+        share of false alarms among them at most that; with `top` so many. A cell that looks wrong while nothing says
+        what it was has no repair.
+        """
+        return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=False).findings
+
+    def repair(
+        self,
+        X: Any,
+        impute: bool | None = None,
+        fdr: float | None = None,
+        *,
+        suspicion: float | None = None,
+        top: int | None = None,
+    ) -> Any:
         """X with its flagged cells repaired, and missing cells filled if `impute`; kind and types of X.
 
-        Which cells are flagged: see `findings`.
+        Which cells are flagged: see `findings`; those without a repair stay as they are.
         """
-        fill = self.impute if impute is None else impute
-        table = self._read(X)
-        cutoff = self._cutoff(table, fdr)
-        values, change = [], []
-        for _, cells, evidence, seen in self._examine(table):
-            values.append(seen.values.double().cpu())
-            flagged = cells.observed & (self._suspicion(evidence, cells) >= cutoff)
-            change.append((flagged | (~cells.observed & fill)).cpu())
-        return self.encoder_.replace(table, torch.cat(values).numpy(), torch.cat(change).numpy())
+        return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=impute).repaired
 
     def transform(self, X: Any) -> Any:
         """The same as `repair`, for pipelines."""
         return self.repair(X)
 
-    def findings(self, X: Any, fdr: float | None = None) -> Any:
-        """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
-        low, high, reason; a DataFrame of the kind of X.
-
-        Flagged are cells of at least `threshold` suspicion; with `fdr` as many as keep the expected share of false
-        alarms among them at most that.
-        """
-        table = self._read(X)
-        cutoff = self._cutoff(table, fdr)
-        expected = []
-        for first, cells, evidence, seen in self._examine(table):
-            suspicion = self._suspicion(evidence, cells)
-            flagged = cells.observed & (suspicion >= cutoff)
-            expected += expect(self.network_, self._doubt(evidence, cells), suspicion, seen, flagged, first)
-        expected.sort(key=lambda expectation: -expectation.score)
-        return to_frame([explain(expectation, table, self.encoder_) for expectation in expected], table)
+    def column_findings(self, X: Any) -> dict[str, str]:
+        """What holds for whole columns, in words: units, words for missing values; column to sentence."""
+        return describe_columns(self._read(X).arrow, self.readers_)
 
     # ------------------------------------------------------------ keeping
 
@@ -339,6 +391,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
             "settings": self._settings(),
             "schema": self.schema_.to_dict(),
+            "readers": readers_to_json(self.readers_),
+            "checks": self.checks_.to_json(),
             "columns": self.encoder_.to_json(),
             "named": hasattr(self, "feature_names_in_"),
             "names": self.names_,
@@ -367,7 +421,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 f"The table must have the columns that it was fitted with, {_some(self.names_)}; "
                 f"it has {_some(table.arrow.column_names)}. Hint: select them in that order."
             )
-        return table
+        return table if reset else check(self._understand(table), self.checks_, self.readers_)
+
+    def _understand(self, table: Table) -> Table:
+        return replace(table, understood=understand(table.arrow, self.readers_))
 
     def _judge(self, first: int, cells: Cells, method: str) -> tuple[Evidence, Generator]:
         generator = self._generator(first)
@@ -379,10 +436,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _score(self, table: Table, score: Callable[[Evidence, Cells], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
         method = check_method(self.repair_method, self.get_params(deep=False))
-        parts = []
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(table), hiding=method == "hidden"):
-            evidence, _ = self._judge(first, cells, method)
-            parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
+        parts, encoded = [], self.encoder_.encode(table)
+        with progress("Scoring", len(encoded), shown=self.verbose) as show:
+            for first, cells in in_chunks(self.network_, encoded, hiding=method == "hidden"):
+                evidence, _ = self._judge(first, cells, method)
+                parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
+                show(first + len(cells))
         return torch.cat(parts).numpy()
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
@@ -393,21 +452,28 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             return self._score(table, self._suspicion).sum(axis=1)
         cells = self.encoder_.encode(table).to(self._device())
         ratio = hidden_ratio(self.network_, cells)
-        return expected_errors(ratio, cells, self.rates_).cpu().numpy()
+        return expected_errors(ratio, cells, self.rates_).cpu().numpy() + self._suspected(table)
+
+    def _suspected(self, table: Table) -> NDArray[np.float64]:
+        """Suspicion of the cells of each row that the model does not see, (N,)."""
+        modelled, rows = set(self.encoder_.positions), np.zeros(table.arrow.num_rows)
+        for each in table.suspects:
+            if each.column not in modelled or (each.hidden):
+                rows[each.row] += each.suspicion
+        return rows
 
     def _examine(
-        self, table: Table, method: str | None = None
-    ) -> Iterator[tuple[int, Cells, Evidence, Reconstruction]]:
-        """First row, cells, evidence and reconstruction of each chunk."""
+        self, table: Table, method: str | None = None, rows: NDArray[np.int64] | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], Cells, Evidence, Reconstruction]]:
+        """Rows, their cells, evidence and reconstruction, in chunks; of these rows, or of all."""
         method = check_method(method or self.repair_method, self.get_params(deep=False))
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(table), hiding=method == "hidden"):
+        if rows is None or method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
+            rows = np.arange(table.arrow.num_rows)
+        encoded = self.encoder_.encode(table)[torch.from_numpy(rows)]
+        for first, cells in in_chunks(self.network_, encoded, hiding=method == "hidden"):
             evidence, generator = self._judge(first, cells, method)
-            yield (
-                first,
-                cells,
-                evidence,
-                reconstruct(self.network_, cells, evidence, method=method, generator=generator),
-            )
+            seen = reconstruct(self.network_, cells, evidence, method=method, generator=generator)
+            yield rows[first : first + len(cells)], cells, evidence, seen
 
     def _rates(self) -> ErrorRates:
         """As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says."""
@@ -420,13 +486,87 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """-log(1 - suspicion), from the log odds so that nothing is cut off."""
         return softplus(wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha))
 
-    def _cutoff(self, table: Table, fdr: float | None) -> float:
-        """The suspicion from which on cells are flagged."""
-        if fdr is None:
-            return self.threshold
-        if not 0 < fdr < 1:
-            raise SettingError(f"fdr must be between 0 and 1; it is {fdr!r}.")
-        return fdr_cutoff(self._score(table, self._suspicion), fdr)
+    def _whole_suspicion(self, table: Table) -> NDArray[np.float64]:
+        """Of every cell of the table, (N, all columns), by the model and by its column alone."""
+        whole = self.encoder_.spread(self._score(table, self._suspicion), table)
+        for suspect in table.suspects:
+            whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
+        return whole
+
+    def _flagged(
+        self, whole: NDArray[np.float64], fdr: float | None, suspicion: float | None, top: int | None
+    ) -> NDArray[np.bool_]:
+        """Which cells the user asked for, by one of the three or by the threshold of the settings, (N, all columns)."""
+        given = [name for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None]
+        if len(given) > 1:
+            raise SettingError(f"Only one of fdr, suspicion and top may be given; {' and '.join(given)} are.")
+        if fdr is not None:
+            return whole >= fdr_cutoff(whole, check_number("fdr", fdr))
+        if top is not None:
+            most = min(int(check_number("top", top)), whole.size)
+            return (whole >= np.partition(whole, whole.size - most, axis=None)[-most]) & (whole > 0)
+        return whole >= (self.threshold if suspicion is None else check_number("suspicion", suspicion))
+
+    def _find(self, table: Table, whole: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
+        """The flagged cells with reasons, the most suspicious first."""
+        words = Wording(table, self.encoder_, self.readers_)
+        suspects = {(each.row, each.column): each for each in table.suspects}
+        modelled = set(self.encoder_.positions)
+        abstain = self.repair_method == "hidden"  # the methods of the paper always have an answer
+        scored = [
+            (doubt(each.suspicion), explain_suspect(each, table))
+            for each in table.suspects
+            if each.column not in modelled and flagged[each.row, each.column]
+        ]
+        for score, expected in self._expectations(words, suspects, whole, flagged):
+            cell = expected.row, self.encoder_.positions[expected.column]
+            finding = explain(expected, float(whole[cell]), suspects.get(cell), words, abstain=abstain)
+            scored.append((max(score, doubt(finding.suspicion)), finding))
+        scored.sort(key=lambda pair: -pair[0])
+        found = [finding for _, finding in scored]
+        return swapped(found) if abstain else found
+
+    def _expectations(
+        self,
+        words: Wording,
+        suspects: Mapping[tuple[int, int], Suspect],
+        whole: NDArray[np.float64],
+        flagged: NDArray[np.bool_],
+    ) -> Iterator[tuple[float, Expectation]]:
+        """What is expected at each flagged cell of the model, with a score that is finer than suspicion."""
+        where = flagged[:, self.encoder_.positions]  # (N, D)
+        least = np.sort(whole[flagged])[-EXPLAINED:][:1]  # suspicion from which on reasons are worked out
+        for rows, cells, evidence, seen in self._examine(words.table, rows=np.flatnonzero(where.any(axis=1))):
+            own = torch.from_numpy(where[rows]).to(cells.values.device)
+            expected = expect(self.network_, cells, seen, own, words.meant(rows, suspects))
+            trusted = cells.observed & cells.values.isfinite() & (self._suspicion(evidence, cells) < 0.5)
+            positions = self.encoder_.positions
+            why = [each for each in expected if whole[rows[each.row], positions[each.column]] >= least]
+            others = [each for each in expected if whole[rows[each.row], positions[each.column]] < least]
+            scores = self._doubt(evidence, cells).tolist()
+            for each in [*with_reasons(self.network_, cells, trusted, why), *others]:
+                yield scores[each.row][each.column], replace(each, row=int(rows[each.row]))
+
+    def _repaired(self, table: Table, found: Sequence[Finding], *, fill: bool) -> Any:
+        """The user's table with repairs written in, and missing cells filled if `fill`."""
+        words = Wording(table, self.encoder_, self.readers_)
+        repaired = table.with_cells(words.changes(found))
+        if not fill:
+            return repaired
+        values, missing = [], []
+        for _, cells, _, seen in self._examine(table):
+            values.append(seen.values.double().cpu())
+            missing.append(~cells.observed.cpu())
+        gaps = torch.cat(missing).numpy()
+        places = {position: d for d, position in enumerate(self.encoder_.positions)}
+        for each in table.suspects:  # the model takes some of them for missing
+            if each.column in places:
+                gaps[each.row, places[each.column]] = False
+        return self._write(replace(table, native=repaired), torch.cat(values).numpy(), gaps)
+
+    def _write(self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_]) -> Any:
+        """The user's table with model values (N, D) in the cells `where` (N, D)."""
+        return self.encoder_.replace(table, values, where, Wording(table, self.encoder_, self.readers_).writers())
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
@@ -523,13 +663,16 @@ def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
         mender._finish(table, cells, of_menders[:, place])
 
 
-def load(path: str | Path) -> CellMender:
-    """A fitted CellMender from a file that `save` wrote; no code in the file is run."""
+def load(path: str | Path, *, device: str | None = None) -> CellMender:
+    """A fitted CellMender from a file that `save` wrote, for this device; no code in the file is run."""
     header, weights = load_model(path)
     try:
         mender = CellMender(**header["settings"])
+        mender.device = device or mender.device
         mender.schema = None if mender.schema is None else Schema.of(mender.schema)
         mender.schema_ = Schema.from_dict(header["schema"])
+        mender.readers_ = readers_from_json(header["readers"])
+        mender.checks_ = Checks.from_json(header["checks"])
         names = [column.name for column in mender.schema_]
         mender.names_ = header["names"]
         mender.encoder_ = TableEncoder.from_json(header["columns"], names)

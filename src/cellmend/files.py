@@ -26,6 +26,8 @@ import pyarrow.json
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from cellmend.schema import did_you_mean
+
 Changes = Mapping[int, Mapping[int, str]]  # row -> column -> new text of the cell
 
 STDIN = Path("-")
@@ -71,6 +73,12 @@ class CsvText:
                     done = first + end
         whole = b"".join([*pieces, self.content[done:]])
         return self.mark + (whole if self.encoding.startswith("utf-8") else whole.decode().encode(self._plain_encoding))
+
+    def changed(self, changes: Changes) -> CsvText:
+        """The same file with new text in these cells."""
+        raw = self.with_cells(changes)[len(self.mark) :]
+        content = raw if self.encoding.startswith("utf-8") else raw.decode(self._plain_encoding).encode()
+        return CsvText(content, self.mark, self.encoding, self.delimiter, *records(content, self.delimiter))
 
     @property
     def _plain_encoding(self) -> str:
@@ -232,8 +240,20 @@ class TableFile:
     kind: str  # the suffix without compression, such as ".csv"
     compression: str | None
 
+    @property
+    def suffix(self) -> str:
+        """How the name of a copy of the same kind ends, such as ".csv.gz"."""
+        return self.kind + next((end for end, name in COMPRESSIONS.items() if name == self.compression), "")
+
     def write_changed(self, path: Path, changed: pa.Table, changes: Changes) -> None:
         """Write a copy of the same kind: `changes` of text into a CSV file, `changed` as a whole into others."""
+        if path == STDIN:
+            if self.csv is None:
+                raise FileError(f"Only CSV can be written to standard output; {self.name} is {self.kind}.")
+            sys.stdout.buffer.write(self.csv.with_cells(changes))
+            return
+        if not path.name.lower().endswith(self.suffix):
+            raise FileError(f"A repaired copy has the format of its table: {path.name} must end in {self.suffix}.")
         with whole_file(path) as temporary:
             if self.csv is not None:
                 _write_bytes(temporary, self.csv.with_cells(changes), self.compression)
@@ -246,7 +266,8 @@ def read_file(path: Path, delimiter: str | None = None) -> TableFile:
     if path == STDIN:
         return _read_csv(sys.stdin.buffer.read(), "standard input", ".csv", None, delimiter)
     if not path.exists():
-        raise FileError(f"{path} must be a file with a table; there is no such file.")
+        near = did_you_mean(path.name, [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else [])
+        raise FileError(f"{path} must be a file with a table; there is no such file.{near}")
     if path.is_dir():
         found = sorted(path.rglob("*.parquet"))
         if not found:
@@ -265,6 +286,11 @@ def read_file(path: Path, delimiter: str | None = None) -> TableFile:
         return TableFile(path.name, READERS[kind](path), None, kind, None)
     except pa.ArrowInvalid as error:
         raise FileError(f"{path.name} must be a {kind} file; it cannot be read as one ({error}).") from None
+
+
+def read_packed(packed: bytes, name: str) -> TableFile:
+    """A CSV table from the bytes of a gzip file; a copy of it is not packed."""
+    return _read_csv(pa.input_stream(pa.BufferReader(packed), compression="gzip").read(), name, ".csv", None, None)
 
 
 def _read_csv(raw: bytes, name: str, kind: str, compression: str | None, delimiter: str | None) -> TableFile:
@@ -314,6 +340,20 @@ WRITERS: dict[str, Callable[[pa.Table, Path], Any]] = {
     ".ndjson": _write_jsonl,
     ".xlsx": _write_excel,
 }
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """A new table as a file of the kind that its name says; `-` is CSV on standard output."""
+    if path == STDIN:
+        pa.csv.write_csv(table, sys.stdout.buffer)
+        return
+    if path.suffix.lower() not in (".csv", *WRITERS):
+        raise FileError(f"{path.name} must end in one of .csv, {', '.join(WRITERS)}.")
+    with whole_file(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            pa.csv.write_csv(table, temporary)
+        else:
+            WRITERS[path.suffix.lower()](table, temporary)
 
 
 def _write_bytes(path: Path, content: bytes, compression: str | None) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+import html
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.encoding import TableEncoder
-from cellmend.inference import Reconstruction, probabilities_of
+from cellmend.encoding import Cells, EncodedColumn, LevelColumn, RealColumn, TableEncoder
+from cellmend.inference import Reconstruction, best, for_each_network, over_networks, probabilities_of
 from cellmend.network import RVAE
-from cellmend.tables import Table
+from cellmend.reading import Dates, Reader, Readers
+from cellmend.tables import Change, Suspect, Table
 
 TYPES = {
     "row": pa.int64(),
@@ -28,6 +35,15 @@ TYPES = {
 MIXED = ("value", "repair")
 LIKELY_LEVELS = 3  # named in a reason at most
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
+NAMED_COLUMNS = 3  # in a reason at most
+ENOUGH = 0.8  # of the change that removing all of them makes; further columns are not named
+NO_INFLUENCE = 0.05  # standard deviations, or probability: then nothing in the row matters
+EXPLAINED = 20_000  # cells for which it is worked out which columns matter; the most suspicious ones
+LONGEST_CHUNK = 8192  # rows decoded at once for that
+CONFIDENT = 0.5  # probability of the best level, or no repair is made
+WIDEST = 0.7  # of the column's whole width may be left open by the row, or no repair is made
+SHOWN_IN_NOTEBOOKS = 50
+LONGEST_TEXT = 60  # letters of a value in a reason
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,7 @@ class Finding:
     column: str
     value: Any
     suspicion: float  # probability that the cell is corrupted
-    repair: Any
+    repair: Any  # None: no value is likely enough
     low: float | None  # the clean component's central 90 %, where the column is ordered
     high: float | None
     reason: str
@@ -50,65 +66,386 @@ class Expectation:
 
     row: int
     column: int  # model column
-    score: float  # -log(1 - suspicion): finer than suspicion, which is 1 for many
-    suspicion: float
     repair: float
     low: float  # NaN where the column has no order, as high
     high: float
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
+    meant: float  # of the values that may have been meant the likeliest; NaN if there are none
+    matter: tuple[int, ...] = ()  # columns that matter most to the expectation; model columns
 
 
+@dataclass(frozen=True)
+class Mended:
+    """All that was found in a table, and the table repaired."""
+
+    table: Table
+    matrix: NDArray[np.float64]  # (rows, columns) suspicion of every cell
+    found: Sequence[Finding]
+    repaired: Any  # of the user's kind
+
+    @property
+    def findings(self) -> Any:
+        """One line per flagged cell, a DataFrame of the user's kind."""
+        return to_frame(self.found, self.table)
+
+    @property
+    def suspicion(self) -> Any:
+        """The suspicion of every cell, kind and shape of the user's table."""
+        return self.table.matrix_of(self.matrix)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.found)
+
+    @property
+    def expected_false(self) -> float:
+        """How many of the flagged cells are expected to be right."""
+        return float(sum(1 - finding.suspicion for finding in self.found))
+
+
+def doubt(suspicion: float) -> float:
+    """-log(1 - suspicion), finite.
+
+    >>> round(doubt(0.5), 3)
+    0.693
+    """
+    return -math.log1p(-min(suspicion, 1 - 1e-9))
+
+
+# ---------------------------------------------------------------- what is expected
+
+
+@torch.no_grad()
 def expect(
-    network: RVAE, doubt: Tensor, suspicion: Tensor, seen: Reconstruction, flagged: Tensor, first_row: int
+    network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, meant: dict[tuple[int, int], list[float]]
 ) -> list[Expectation]:
-    """Expectations for the cells `flagged` (B, D) of a chunk whose first row is `first_row`."""
+    """Expectations for the cells `flagged` (B, D) of some rows; `meant` has for some of them values to choose from."""
     rows, columns = flagged.nonzero(as_tuple=True)
     asked, place = torch.unique(rows, return_inverse=True)  # bounds take long: of flagged rows only
     bounds = network.interval(seen.decoded[..., asked, :])
     low, high = ((bound.mean(0) if bound.dim() == 3 else bound)[place, columns] for bound in bounds)
-    doubted, suspected, repair = (each[rows, columns] for each in (doubt, suspicion, seen.values))
+    repair = seen.values[rows, columns]
     # The mean of a distribution with several humps can lie outside of the middle nine tenths.
-    cells = torch.stack([doubted, suspected, repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (5, F)
+    numbers = torch.stack([repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (3, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
     for span, probabilities in probabilities_of(network, seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
         at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
-        best = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
-        for cell, levels, chances in zip(own.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
+        top = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
+        for cell, levels, chances in zip(own.tolist(), top.indices.tolist(), top.values.tolist(), strict=True):
             likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
-    places = zip((rows + first_row).tolist(), columns.tolist(), *cells.tolist(), likely, strict=True)
-    return [Expectation(*place) for place in places]
+    chosen = _choose(network, cells, seen, meant)
+    places = zip(rows.tolist(), columns.tolist(), strict=True)
+    return [
+        Expectation(row, column, value, least, most, levels, chosen.get((row, column), np.nan))
+        for (row, column), value, least, most, levels in zip(places, *numbers.tolist(), likely, strict=True)
+    ]
 
 
-def explain(expected: Expectation, table: Table, encoder: TableEncoder) -> Finding:
-    """One expectation in the user's units and words."""
-    column = encoder.columns[expected.column]
-    value = table.arrow.column(encoder.positions[expected.column])[expected.row].as_py()
+def _choose(
+    network: RVAE, cells: Cells, seen: Reconstruction, meant: dict[tuple[int, int], list[float]]
+) -> dict[tuple[int, int], float]:
+    """Of the values that may have been meant at a cell the one that the rest of the row makes likeliest."""
+    asked = [(row, column, value) for (row, column), values in meant.items() for value in values]
+    if not asked:
+        return {}
+    rows, columns, values = (torch.tensor(each) for each in zip(*asked, strict=True))
+    tried = cells[rows.to(cells.values.device)]
+    filled, every = tried.values.clone(), torch.arange(len(rows))
+    filled[every, columns] = values.to(filled)
+    asked_of = for_each_network(network, Cells(filled, torch.ones_like(tried.observed)))
+    log_clean = over_networks(network.log_clean(asked_of, seen.decoded[..., rows.to(filled.device), :]))
+    chosen: dict[tuple[int, int], tuple[float, float]] = {}
+    for (row, column, value), score in zip(asked, log_clean[every, columns].tolist(), strict=True):
+        if (row, column) not in chosen or score > chosen[row, column][0]:
+            chosen[row, column] = score, value
+    return {cell: value for cell, (_, value) in chosen.items()}
+
+
+@torch.no_grad()
+def with_reasons(network: RVAE, cells: Cells, shown: Tensor, expected: Sequence[Expectation]) -> list[Expectation]:
+    """The expectations with the columns whose removal changes them most, rows counted within `cells`.
+
+    `shown` (B, D) are the cells that speak for the others: observed, and not wrong themselves.
+    """
+    each_time = max(1, LONGEST_CHUNK // (cells.values.shape[1] + 1))
+    pieces = (expected[start : start + each_time] for start in range(0, len(expected), each_time))
+    return [explained for piece in pieces for explained in _explained(network, cells, shown, piece)]
+
+
+def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expectation]) -> Iterator[Expectation]:
+    """Columns are removed one after the other, each time the one that changes the expectation most.
+
+    One by one would not do: of x, y and carat, each of which tells z, the removal of a single one changes nothing.
+    """
+    rows = torch.tensor([each.row for each in piece], device=shown.device)
+    own = torch.tensor([each.column for each in piece], device=shown.device)
+    every = torch.arange(len(piece), device=shown.device)
+    left = shown[rows]  # (F, D)
+    left[every, own] = False
+    values, whole, rounds = cells.values[rows], left.clone(), []
+    for _ in range(min(NAMED_COLUMNS, left.shape[1])):
+        change = torch.where(left, _changes(network, values, whole, left, own), -1.0)  # (F, D)
+        most, column = change.max(-1)
+        rounds.append((most, column))
+        left[every, column] = False
+    changes, columns = (torch.stack(each, -1) for each in zip(*rounds, strict=True))  # (F, rounds)
+    for each, change, order in zip(piece, changes.tolist(), columns.tolist(), strict=True):
+        wanted = max(ENOUGH * max(change), NO_INFLUENCE)
+        enough = next((place for place, reached in enumerate(change, 1) if reached >= wanted), 0)
+        yield replace(each, matter=tuple(order[:enough]))
+
+
+def _changes(network: RVAE, values: Tensor, whole: Tensor, left: Tensor, own: Tensor) -> Tensor:
+    """How far the expectation of each cell's own column is from that by the `whole` row, when of what is `left` of it
+    each other column is removed too, (F, D); numbers in model units, levels as total variation.
+    """
+    cells, columns = values.shape
+    shown = left.unsqueeze(1).repeat(1, columns + 1, 1)  # (F, D + 1, D)
+    inner = torch.arange(columns, device=left.device)
+    shown[:, inner, inner] = False
+    shown[:, -1] = whole
+    asked = Cells(values.unsqueeze(1).expand(shown.shape).flatten(0, 1), shown.flatten(0, 1))
+    decoded = network.decode(network.encode(for_each_network(network, asked)).mu)
+    every = torch.arange(cells, device=own.device)
+    expected = best(network, decoded).view(cells, columns + 1, columns)[every, :, own]  # (F, D + 1)
+    change = (expected[:, :-1] - expected[:, -1:]).abs()
+    for span, probabilities in probabilities_of(network, decoded):
+        coded = ((own >= span.start) & (own < span.stop)).nonzero()[:, 0]
+        if len(coded):
+            of_all = probabilities.view(cells, columns + 1, *probabilities.shape[1:])
+            each = of_all[coded, :, own[coded] - span.start]  # (f, D + 1, C)
+            change[coded] = (each[:, :-1] - each[:, -1:]).abs().sum(-1) / 2
+    return change
+
+
+# ---------------------------------------------------------------- in words
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is needed to speak of a table's cells in the user's units and words."""
+
+    table: Table
+    encoder: TableEncoder
+    readers: Readers
+
+    def write(self, column: EncodedColumn, value: float) -> Any:
+        """A model value as the user's column holds it."""
+        decoded = column.decode_one(value)
+        reader = self._reader(self.table.arrow.column_names.index(column.name))
+        return decoded if reader is None else reader.write(decoded, getattr(column, "decimals", None))
+
+    def read(self, column: EncodedColumn, texts: Sequence[str]) -> list[float]:
+        """Texts of a column as model values; those that it does not know are left out."""
+        reader = self.readers.get(column.name)
+        values = pa.chunked_array([pa.array(texts, pa.string())])
+        understood = values if reader is None else pa.chunked_array([reader.read(values).values])
+        return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
+
+    def writers(self) -> dict[int, Callable[[Any], Any]]:
+        """For each modelled position that holds text or dates, how a number is written there."""
+        return {
+            position: partial(reader.write, decimals=getattr(column, "decimals", None))
+            for column, position in zip(self.encoder.columns, self.encoder.positions, strict=True)
+            if (reader := self._reader(position)) is not None
+        }
+
+    def _reader(self, position: int) -> Reader | None:
+        """The reader of a column that holds text or dates; None if it holds what the model holds."""
+        dated = pa.types.is_temporal(self.table.arrow.schema.types[position])
+        reader = self.readers.get(self.table.arrow.column_names[position])
+        return reader if dated or self.table.holds_text(position) else None
+
+    def meant(
+        self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]
+    ) -> dict[tuple[int, int], list[float]]:
+        """Of cells of these rows the model values that may have been meant, by place in `rows` and model column."""
+        found = {}
+        for d, position in enumerate(self.encoder.positions):
+            for place, row in enumerate(rows.tolist()):
+                suspect = suspects.get((row, position))
+                if suspect is not None and suspect.meant:
+                    found[place, d] = self.read(self.encoder.columns[d], suspect.meant)
+        return found
+
+    def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
+        """The repairs of each column, by its place in the table."""
+        by_column: dict[str, dict[int, Any]] = {}
+        for finding in found:
+            if finding.repair is not None:
+                by_column.setdefault(finding.column, {})[finding.row] = finding.repair
+        levels = {column.name for column in self.encoder.columns if isinstance(column, LevelColumn)}
+        changes = {}
+        for name, new in by_column.items():
+            position, ordered = self.table.arrow.column_names.index(name), sorted(new)
+            rows = np.zeros(self.table.arrow.num_rows, dtype=bool)
+            rows[ordered] = True
+            values = [new[row] for row in ordered]
+            if name in levels or any(not isinstance(value, int | float) for value in values):
+                changes[position] = Change(rows, np.arange(len(values), dtype=np.float64), tuple(values))
+            else:
+                changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
+        return changes
+
+    def value(self, row: int, name: str) -> Any:
+        """What stands in a cell, as the user's table has it."""
+        return self.table.arrow[name][row].as_py()
+
+    def neighbour(self, row: int, column: int) -> str:
+        """A column that matters and what stands in it: "x 5.12"."""
+        name = self.encoder.columns[column].name
+        return f"{name} {short(self.value(row, name))}"
+
+
+def explain(
+    expected: Expectation, suspicion: float, suspect: Suspect | None, words: Wording, *, abstain: bool
+) -> Finding:
+    """One expectation in the user's units and words; `suspect` is what the column itself has against the cell.
+
+    With `abstain` there is no repair where the row leaves the value open.
+    """
+    column = words.encoder.columns[expected.column]
+    value = words.value(expected.row, column.name)
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
-    likely = [(column.decode_one(level), chance) for level, chance in expected.likely]
+    given = [words.neighbour(expected.row, other) for other in expected.matter]
+    usual = _usual(expected, column, words)
+    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
+        repair, why = suspect.meant[0], suspect.reason
+    elif suspect is not None:
+        if not np.isnan(expected.meant):
+            repair = words.write(column, expected.meant)
+        else:
+            repair = suspect.meant[0] if suspect.meant else _repair(expected, column, words, abstain)
+        why = suspect.reason if suspect.meant else f"{suspect.reason}; {usual_for(given, usual)}"
+    else:
+        repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
+    if repair is None:
+        why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
     return Finding(
         row=expected.row,
         column=column.name,
         value=value,
-        suspicion=expected.suspicion,
-        repair=column.decode_one(expected.repair),
-        low=float(low) if isinstance(low, int | float) else None,
-        high=float(high) if isinstance(high, int | float) else None,
-        reason=say_why(column.name, value, low, high, likely),
+        suspicion=suspicion,
+        repair=repair,
+        low=_bound(low, words, column),
+        high=_bound(high, words, column),
+        reason=why,
     )
 
 
-def say_why(name: str, value: Any, low: Any, high: Any, likely: list[tuple[Any, float]]) -> str:
+def explain_suspect(suspect: Suspect, table: Table) -> Finding:
+    """A cell of a column that is not modelled, from what the column itself has against it."""
+    name = table.arrow.column_names[suspect.column]
+    value = table.arrow.column(suspect.column)[suspect.row].as_py()
+    repair = suspect.meant[0] if suspect.meant else None
+    why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
+    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why)
+
+
+def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
+    return None if abstain and is_open(expected, column) else words.write(column, expected.repair)
+
+
+def is_open(expected: Expectation, column: EncodedColumn) -> bool:
+    """Does the row leave open what the value is?"""
+    if isinstance(column, LevelColumn):
+        return expected.likely[0][1] < CONFIDENT
+    if not isinstance(column, RealColumn):
+        return False
+    width = column.knots[-1] - column.knots[0]
+    return 0 < WIDEST * width < expected.high - expected.low
+
+
+def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
+    if not isinstance(column, LevelColumn):
+        return "the rest of the row does not tell the value"
+    named = [short(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]
+    return f"{_listed(named)} are all possible" if len(named) > 1 else "no value is likely"
+
+
+def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | None:
+    """A bound as a number; dates have none."""
+    is_date = isinstance(words.readers.get(column.name), Dates)
+    return float(bound) if isinstance(bound, int | float) and not is_date else None
+
+
+def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
+    """What is usual at a cell: likely levels with probabilities, or an interval."""
+    if expected.likely:
+        levels = [(words.write(column, level), chance) for level, chance in expected.likely]
+        named = [f"{short(level)} ({100 * chance:.0f} %)" for level, chance in levels if chance >= LEAST_LIKELY]
+        return " or ".join(named)
+    low, high = (float(column.decode_one(bound)) for bound in (expected.low, expected.high))
+    reader = words.readers.get(column.name)
+    if isinstance(reader, Dates):
+        return f"{short(reader.write(low, 0))} to {short(reader.write(high, 0))}"
+    return f"{about(low)} to {about(high)}"
+
+
+def usual_for(given: Sequence[str], usual: str) -> str:
+    """What is usual, given the columns that matter.
+
+    >>> usual_for(["x 5.12", "y 5.15"], "3.15 to 3.21")
+    'for x 5.12 and y 5.15 it is usually 3.15 to 3.21'
+    """
+    return f"for {_listed(given)} it is usually {usual}" if given else f"for a row like this it is usually {usual}"
+
+
+def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str:
     """The reason in words.
 
-    >>> say_why("z", 31.8, 3.15, 3.21, [])
-    'z is 31.8; for a row like this it is usually 3.15 to 3.21'
-    >>> say_why("sex", "Male", None, None, [("Female", 0.97), ("Male", 0.03)])
+    >>> say_why("z", 31.8, "3.15 to 3.21", ["x 5.12", "y 5.15", "depth 61.8"])
+    'z is 31.8; for x 5.12, y 5.15 and depth 61.8 it is usually 3.15 to 3.21'
+    >>> say_why("sex", "Male", "Female (97 %)")
     'sex is Male; for a row like this it is usually Female (97 %)'
     """
-    named = [f"{show(level)} ({100 * chance:.0f} %)" for level, chance in likely if chance >= LEAST_LIKELY]
-    usual = " or ".join(named) if likely else f"{about(low)} to {about(high)}"
-    return f"{name} is {show(value)}; for a row like this it is usually {usual}"
+    return f"{name} is {short(value)}; {usual_for(given, usual)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def swapped(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, with another reason where two numbers of a row lie each where the other is expected.
+
+    >>> x = Finding(3, "x", 9.0, 0.9, 4.0, 3.9, 4.1, "x is 9")
+    >>> y = Finding(3, "y", 4.0, 0.9, 9.1, 8.9, 9.2, "y is 4")
+    >>> [finding.reason for finding in swapped([x, y])]
+    ['x is 9; it looks swapped with y', 'y is 4; it looks swapped with x']
+    """
+    by_row: dict[int, list[int]] = {}
+    for place, finding in enumerate(findings):
+        if finding.low is not None and finding.repair is not None and not np.isnan(_number(finding)):
+            by_row.setdefault(finding.row, []).append(place)
+    changed = list(findings)
+    for places in by_row.values():
+        for one in places:
+            for other in places:
+                if one < other and _fits(findings[one], findings[other]) and _fits(findings[other], findings[one]):
+                    changed[one], changed[other] = (
+                        _swap(findings[one], findings[other]),
+                        _swap(findings[other], findings[one]),
+                    )
+    return changed
+
+
+def _fits(one: Finding, other: Finding) -> bool:
+    if other.low is None or other.high is None:
+        return False
+    return other.low <= _number(one) <= other.high and _number(one) != _number(other)
+
+
+def _number(finding: Finding) -> float:
+    try:
+        return float(finding.value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _swap(one: Finding, other: Finding) -> Finding:
+    reason = f"{one.column} is {short(one.value)}; it looks swapped with {other.column}"
+    return replace(one, repair=other.value, reason=reason)
 
 
 def about(bound: float) -> str:
@@ -120,27 +457,65 @@ def about(bound: float) -> str:
     return show(bound if isinstance(bound, int) else float(f"{bound:.6g}") if abs(bound) < 1e5 else round(bound))
 
 
+def short(value: Any) -> str:
+    """A value for a sentence, long ones cut.
+
+    >>> short("a" * 70) == "a" * 59 + "…", short(None)
+    (True, 'missing')
+    """
+    text = "missing" if value is None else show(value)
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
 def show(value: Any) -> str:
     """A value as a person would write it, all digits kept that a float has for sure.
 
-    >>> show(0.1 + 0.2), show(123456789.12), show("Ideal"), show(None)
-    ('0.3', '123456789.12', 'Ideal', '')
+    >>> show(-5.0), show(0.1 + 0.2), show(True), show(None), show(datetime.datetime(2024, 5, 3))
+    ('-5', '0.3', 'True', '', '2024-05-03')
     """
     if value is None:
         return ""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def to_frame(findings: list[Finding], table: Table) -> Any:
-    """The findings as a DataFrame of the user's kind; pandas for an array.
+# ---------------------------------------------------------------- as a table
+
+
+def to_frame(findings: Sequence[Finding], table: Table) -> Any:
+    """The findings as a DataFrame of the user's kind, pandas for an array.
 
     `value` and `repair` may be text in one line and a number in the next. pandas holds them as they
     are; other kinds need one type a column, so there they are text.
     """
     cells = {name: [getattr(finding, name) for finding in findings] for name in TYPES}
-    texts = {name: [show(v) for v in cells[name]] if name in MIXED else cells[name] for name in TYPES}
+    texts = {
+        name: [None if v is None else show(v) for v in cells[name]] if name in MIXED else cells[name] for name in TYPES
+    }
     frame = table.frame_of(pa.table({name: pa.array(texts[name], type_) for name, type_ in TYPES.items()}))
     if table.gives_pandas:
         for name in MIXED:
             frame[name] = np.fromiter(cells[name], dtype=object, count=len(findings))
     return frame
+
+
+def to_html(findings: Sequence[Finding]) -> str:
+    """Findings as HTML for a notebook, with whole sentences; nothing in them is taken for markup.
+
+    >>> finding = Finding(3, "x", "<b>", 0.9, None, None, None, "x is <b>")
+    >>> "<td>&lt;b&gt;</td>" in to_html([finding])
+    True
+    """
+    titles = "".join(f"<th>{name}</th>" for name in TYPES)
+    shown = findings[:SHOWN_IN_NOTEBOOKS]
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_in_table(getattr(each, name)))}</td>" for name in TYPES) + "</tr>"
+        for each in shown
+    )
+    more = f"<p>{len(findings) - len(shown):,} more</p>" if len(findings) > len(shown) else ""
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>{more}"
+
+
+def _in_table(cell: Any) -> str:
+    return f"{cell:.6g}" if isinstance(cell, float) else show(cell)

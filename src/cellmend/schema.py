@@ -1,23 +1,27 @@
-"""What kind of values each column holds: real, category, count or ordinal."""
+"""What kind of values each column holds: real, category, count, ordinal or date."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
+from numpy.typing import NDArray
 
 Level = str | int | float | bool
 
 KINDS = ("real", "category", "count", "ordinal")
+DATE = "date"  # modelled as a real number: the days since 1970
 IGNORE = "ignore"
+EVERY_KIND = (*KINDS, DATE, IGNORE)
 
 # The rules of inference, in one place; docs/schema.md says them in words.
 FEW_VALUES = 20  # whole numbers with at most this many distinct values are codes or levels
@@ -27,6 +31,11 @@ MOST_TEXT_LEVELS = 0.5  # text with more distinct values than this share of its 
 FEW_TEXT_LEVELS = 10  # ... unless it has no more than this many
 IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid)$", re.IGNORECASE)
 FEWEST_IDENTIFIERS = 20  # in a shorter table, all values distinct is no sign of an identifier
+USUAL_LEVEL = 0.01  # of the cells have a level, or it may be a slip
+FEWEST_USUAL = 5  # levels without gaps that tell a scale
+FEWEST_DIGITS = 5  # of codes such as zip codes, all of one length
+CODE_REPEATS = 5  # cells for each code; less, and the numbers may be quantities
+MOST_IDENTIFIERS = 0.98  # of the values must be different: an identifier may stand twice by mistake
 LARGEST_EXACT_WHOLE = 2**53  # beyond it neighbouring whole numbers are equal as floats
 
 
@@ -52,10 +61,10 @@ class Column:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in (*KINDS, IGNORE):
+        if self.kind not in EVERY_KIND:
             raise SchemaError(
-                f"The kind of column {self.name!r} must be one of {', '.join(KINDS)} or {IGNORE}; "
-                f"it is {self.kind!r}.{_did_you_mean(self.kind, (*KINDS, IGNORE))}"
+                f"The kind of column {self.name!r} must be one of {', '.join(EVERY_KIND)}; "
+                f"it is {self.kind!r}.{did_you_mean(self.kind, EVERY_KIND)}"
             )
         if self.levels is not None:
             _check_levels(self.name, self.levels)
@@ -138,11 +147,17 @@ class Schema:
         return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
 
 
-def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None, *, all_real: bool = False) -> Schema:
+def resolve_schema(
+    table: pa.Table,
+    given: Schema | Mapping[Any, Any] | None,
+    *,
+    all_real: bool = False,
+    dates: Container[str] = (),
+) -> Schema:
     """The schema to fit with: inferred from the table, overruled by what the user gave.
 
-    With `all_real`, as for arrays, every column of numbers is real. Columns that inference leaves
-    out are named in a SchemaWarning.
+    With `all_real`, as for arrays, every column of numbers is real; those in `dates` hold days. Columns that inference
+    leaves out are named in a SchemaWarning.
 
     >>> resolve_schema(pa.table({"x": [0.5, 1.5, 2.5]}), {"x": "category"})["x"].kind
     'category'
@@ -152,11 +167,11 @@ def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None, *,
     if unknown:
         raise SchemaError(
             f"The schema names column {unknown[0]!r}, which the table does not have."
-            f"{_did_you_mean(unknown[0], table.column_names)}"
+            f"{did_you_mean(unknown[0], table.column_names)}"
         )
     schema = Schema(
         tuple(
-            asked[name] if name in asked else infer_column(name, values, all_real=all_real)
+            asked[name] if name in asked else infer_column(name, values, all_real=all_real, is_date=name in dates)
             for name, values in zip(table.column_names, table.columns, strict=True)
         )
     )
@@ -172,19 +187,20 @@ def resolve_schema(table: pa.Table, given: Schema | Mapping[Any, Any] | None, *,
     return schema
 
 
-def infer_schema(table: pa.Table) -> Schema:
-    """The kind of every column, from its type and values.
+def infer_schema(table: pa.Table, dates: Container[str] = ()) -> Schema:
+    """The kind of every column, from its type and values; those in `dates` hold days.
 
     >>> print(infer_schema(pa.table({"smoker": [True, False, True], "bmi": [21.5, 30.1, 24.9]})))
     smoker: category
     bmi: real
     """
-    return Schema(tuple(infer_column(name, c) for name, c in zip(table.column_names, table.columns, strict=True)))
+    columns = zip(table.column_names, table.columns, strict=True)
+    return Schema(tuple(infer_column(name, values, is_date=name in dates) for name, values in columns))
 
 
-def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False) -> Column:
+def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False, is_date: bool = False) -> Column:
     """The kind of one column; the first rule that holds decides."""
-    observed = values.drop_null()
+    observed = readable(values)
     kind_of_values = family(values.type)
     if len(observed) == 0:
         return Column(name, IGNORE, reason="all its cells are missing")
@@ -193,8 +209,8 @@ def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False) 
     distinct = pc.unique(plain(observed))
     if len(distinct) == 1:
         return Column(name, IGNORE, reason=f"constant: always {distinct[0].as_py()!r}")
-    if all_real:
-        return Column(name, "real")
+    if all_real or is_date:
+        return Column(name, "real" if all_real else DATE)
     if pa.types.is_dictionary(values.type) and values.type.ordered:
         return Column(name, "ordinal", levels=_declared_levels(values))
     if kind_of_values == "boolean":
@@ -212,6 +228,29 @@ def _infer_text(name: str, distinct: int, rows: int) -> Column:
     return Column(name, "category")
 
 
+def readable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The cells that say something: neither missing nor, in a column of numbers, without one."""
+    observed = values.drop_null()
+    return observed.filter(pc.invert(pc.is_nan(observed))) if pa.types.is_floating(observed.type) else observed
+
+
+def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
+    """Are whole numbers, as written, codes? They have five digits or more, all as many, and stand in many cells each.
+
+    Prices and incomes come in many lengths, or are rounded and end in zeros.
+
+    >>> are_codes(["35233", "36049"], np.array([30, 20])), are_codes(["35000", "36000"], np.array([30, 20]))
+    (True, False)
+    """
+    if len(written) < 2 or CODE_REPEATS * len(written) > counts.sum():
+        return False
+    lengths = np.array([len(number) if number.isdecimal() else 0 for number in written])
+    usual = np.bincount(lengths, weights=counts).argmax()
+    of_usual = lengths == usual
+    rounded = np.mean([number.endswith("00") for number, own in zip(written, of_usual, strict=True) if own])
+    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= 0.95 * counts.sum() and rounded < 0.8)
+
+
 def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:
     low, high = (float(bound) for bound in pc.min_max(observed).as_py().values())
     if pc.approximate_median(pc.abs(observed.cast(pa.float64(), safe=False))).as_py() > LARGEST_EXACT_WHOLE:
@@ -220,13 +259,30 @@ def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Co
         return Column(name, IGNORE, reason="identifier: a different whole number in every row")
     if len(distinct) == 2:
         return Column(name, "category")
+    if CODE_REPEATS * len(distinct) <= len(observed) and _are_whole_codes(observed):
+        return Column(name, "category")
     if _is_count(observed, low, high):
         return Column(name, "count")
     if len(distinct) <= min(FEW_VALUES, len(observed) / 5):
-        gap_free = high - low + 1 == len(distinct)
         levels = tuple(int(level) for level in sorted(distinct.to_pylist()))
-        return Column(name, "ordinal", levels=levels) if gap_free else Column(name, "category")
+        if high - low + 1 == len(distinct):
+            return Column(name, "ordinal", levels=levels)
+        return Column(name, "real" if _has_strays(observed) else "category")
     return Column(name, "real")
+
+
+def _has_strays(observed: pa.ChunkedArray) -> bool:
+    """Are there gaps only because of a few cells, such as 22 and 33 among ratings from 1 to 10?"""
+    found = pc.value_counts(observed)
+    usual = found.field("values").filter(pc.greater_equal(found.field("counts"), USUAL_LEVEL * len(observed)))
+    span = pc.subtract(pc.max(usual), pc.min(usual)).as_py()
+    return len(usual) >= FEWEST_USUAL and span is not None and span + 1 == len(usual)
+
+
+def _are_whole_codes(observed: pa.ChunkedArray) -> bool:
+    found = pc.value_counts(observed)
+    written = [str(int(number)) for number in found.field("values").to_pylist()]
+    return are_codes(written, found.field("counts").to_numpy())
 
 
 def _is_count(observed: pa.ChunkedArray, low: float, high: float) -> bool:
@@ -236,12 +292,12 @@ def _is_count(observed: pa.ChunkedArray, low: float, high: float) -> bool:
 
 
 def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, span: float) -> bool:
-    """All distinct, and numbered without gaps, in row order, or called an id."""
-    if len(distinct) < len(observed) or len(observed) < FEWEST_IDENTIFIERS:
+    """All distinct but for a few, and numbered without gaps, in row order, or called an id."""
+    if len(distinct) < MOST_IDENTIFIERS * len(observed) or len(observed) < FEWEST_IDENTIFIERS:
         return False
     steps = pc.pairwise_diff(observed.cast(pa.float64(), safe=False).combine_chunks()).drop_null()
-    sorted_rows = pc.min(steps).as_py() > 0 or pc.max(steps).as_py() < 0
-    return span == len(distinct) or sorted_rows or bool(IDENTIFIER_NAME.search(name))
+    sorted_rows = pc.min(steps).as_py() >= 0 or pc.max(steps).as_py() <= 0
+    return len(distinct) <= span <= len(observed) or sorted_rows or bool(IDENTIFIER_NAME.search(name))
 
 
 def _are_whole(distinct: pa.Array) -> bool:
@@ -346,6 +402,11 @@ def _dump(entry: dict[str, Any]) -> str:
     return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=10_000)
 
 
-def _did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint at the known word that is nearest, if one is near.
+
+    >>> did_you_mean("catgory", KINDS)
+    " Did you mean 'category'?"
+    """
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

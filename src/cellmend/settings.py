@@ -53,10 +53,16 @@ NUMBERS = {
     "embedding_dim": _WHOLE,
     "epochs": _WHOLE,
     "batch_size": _WHOLE,
+    "train_rows": _WHOLE,
+    "time_limit": _POSITIVE,
     "learning_rate": _POSITIVE,
     "weight_decay": _NOT_NEGATIVE,
     "threshold": _SHARE,
 }
+
+
+MAY_BE_NONE = ("batch_size", "train_rows", "time_limit")
+ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
 
 
 class SettingError(ValueError):
@@ -66,7 +72,7 @@ class SettingError(ValueError):
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse the first setting that cannot be, in one sentence.
 
-    >>> check_settings(PAPER | {"alpha": 1.0, "threshold": 0.5})
+    >>> check_settings(PAPER | {"alpha": 1.0, "threshold": 0.5, "train_rows": None, "time_limit": None})
     Traceback (most recent call last):
     cellmend.settings.SettingError: alpha must be between 0 and 1; it is 1.0.
     """
@@ -75,11 +81,23 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     one_of("schedule", settings["schedule"], SCHEDULES)
     for name, (what, holds) in NUMBERS.items():
         value = settings[name]
-        if not (isinstance(value, Real) and holds(value)) and not (name == "batch_size" and value is None):
+        if not (isinstance(value, Real) and holds(value)) and not (name in MAY_BE_NONE and value is None):
             raise SettingError(f"{name} must be {what}; it is {value!r}.")
     if settings["weights"] == "amortized" and settings["hide"]:
         raise SettingError(f'With weights="amortized" hide must be 0; it is {settings["hide"]}.')
     check_method(settings["repair_method"], settings)
+
+
+def check_number(name: str, value: Any) -> Any:
+    """A number that a method was asked with, if it is one that can be.
+
+    >>> check_number("fdr", 0.1)
+    0.1
+    """
+    what, holds = ASKED[name]
+    if not (isinstance(value, Real) and holds(value)):
+        raise SettingError(f"{name} must be {what}; it is {value!r}.")
+    return value
 
 
 def check_method(method: str, settings: Mapping[str, Any]) -> str:

@@ -45,11 +45,30 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Suspect:
+    """One cell that its column's own values speak against, whatever the rest of the row says."""
+
+    row: int
+    column: int  # place in the table
+    suspicion: float
+    meant: tuple[str, ...]  # what may have been meant, the nearest first; none if nobody knows
+    reason: str
+    readable: bool  # does the cell say something that a model can learn from?
+
+    @property
+    def hidden(self) -> bool:
+        """Is the cell taken for missing by the model?"""
+        return not self.readable and self.suspicion >= 0.5
+
+
+@dataclass(frozen=True)
 class Table:
-    """The user's table twice: as it came, to give back the same kind, and as Arrow, to read."""
+    """The user's table as it came, to give back the same kind; as Arrow; and as understood, to learn from."""
 
     native: Any  # a DataFrame, or a numpy array
     arrow: pa.Table  # column names as text, NaN as null
+    understood: pa.Table  # text that holds numbers or dates as those; NaN where it should and does not
+    suspects: tuple[Suspect, ...] = ()
 
     @property
     def is_array(self) -> bool:
@@ -66,6 +85,13 @@ class Table:
         if self.is_array:
             return nw.Implementation.PANDAS
         return nw.from_native(self.native, eager_only=True).implementation
+
+    def holds_text(self, position: int) -> bool:
+        """Is the column text, and not numbers among which some text made it that?"""
+        if family(self.arrow.schema.field(position).type) != "text":
+            return False
+        cells = self.native.iloc[:, position] if self.gives_pandas and not self.is_array else ()
+        return all(isinstance(cell, str) for cell in cells if cell is not None and cell == cell)
 
     def frame_of(self, columns: pa.Table) -> Any:
         """A new table as a DataFrame of the user's kind."""
@@ -125,7 +151,8 @@ def read_table(X: Any) -> Table:
             f"A table must have rows and columns; this one has {len(frame)} sample(s) and "
             f"{len(names)} feature(s) (shape=({len(frame)}, {len(names)})) while a minimum of 1 is required."
         )
-    return Table(X, pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names))
+    arrow = pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names)
+    return Table(X, arrow, arrow)
 
 
 def _read_array(X: Any) -> Table:
@@ -136,7 +163,8 @@ def _read_array(X: Any) -> Table:
     numbers = check_array(_unmasked(X), dtype="numeric", ensure_all_finite=False).astype(np.float64)
     names = [f"x{position}" for position in range(numbers.shape[1])]
     columns = [_nan_to_null(pa.chunked_array([column])) for column in numbers.T.copy()]
-    return Table(X if isinstance(X, np.ndarray) else numbers, pa.table(columns, names=names))
+    arrow = pa.table(columns, names=names)
+    return Table(X if isinstance(X, np.ndarray) else numbers, arrow, arrow)
 
 
 def _unmasked(X: Any) -> Any:
@@ -216,6 +244,11 @@ def _write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
 
 
 def _write_arrow_column(old: pa.Array, change: Change) -> pa.Array:
+    if pa.types.is_temporal(old.type):
+        moments = pa.array(change.cells(_as_objects).tolist(), pa.timestamp("us"))
+        zone = getattr(old.type, "tz", None)
+        moments = pc.assume_timezone(moments, zone) if zone else moments
+        return pc.replace_with_mask(old, pa.array(change.rows), moments.cast(old.type, safe=False))
     plain = old.cast(old.type.value_type) if pa.types.is_dictionary(old.type) else old
     cells = change.cells(lambda new: _as_arrow(new, plain.type)).tolist()
     try:
@@ -246,6 +279,11 @@ def _write_series(old: Any, change: Change) -> Any:
     import pandas as pd
 
     number = old.dtype.kind in "iufb"
+    if old.dtype.kind == "M":
+        written = old.copy()
+        moments = pd.DatetimeIndex(change.cells(_as_objects)).as_unit(old.dt.unit)
+        written.iloc[np.flatnonzero(change.rows)] = moments.tz_localize(old.dt.tz)
+        return written
     categorical, sparse = isinstance(old.dtype, pd.CategoricalDtype), isinstance(old.dtype, pd.SparseDtype)
     written = old.astype(object) if sparse or (number and change.needs_text) else old.copy()
     if categorical:

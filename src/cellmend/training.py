@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -35,22 +36,27 @@ def train(
     generator: Generator,
     on_epoch: Callable[[int], None],
     revise: Callable[[], Tensor] | None = None,
+    time_limit: float | None = None,
 ) -> Tensor:
     """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
 
     With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With a
     `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean. With `revise`, alpha is but the start:
-    a few times it is asked for the alpha of every cell, (N, D).
+    a few times it is asked for the alpha of every cell, (N, D). With a `time_limit` in seconds, epochs are fewer.
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
 
     revised = torch.zeros_like(cells.values) + alpha if revise is not None else None
-    due = {round(share * epochs) for share in REVISIONS} - {epochs}  # after the last nothing is learned
+    clock = Clock(epochs, time_limit)
+    due = list(REVISIONS)
 
     def after_epoch(epoch: int) -> None:
-        if revised is not None and revise is not None and epoch + 1 in due:
+        done = clock.done(epoch + 1)
+        passed = [share for share in due if share <= done + 1e-9]
+        del due[: len(passed)]
+        if revised is not None and revise is not None and passed and done < 1:  # after the last nothing is learned
             revised.copy_(revise())  # in place: a captured step reads it there
         on_epoch(epoch)
 
@@ -68,7 +74,7 @@ def train(
         network,
         loss,
         cells.values.shape[:-1],
-        epochs=epochs,
+        clock=clock,
         batch_size=batch_size,
         learning_rate=learning_rate,
         schedule=schedule,
@@ -85,6 +91,28 @@ def train(
     return history
 
 
+class Clock:
+    """The epochs to come: all of them, or as many as the time limit, in seconds, allows; at least one.
+
+    >>> list(Clock(3)), Clock(4).done(1)
+    ([0, 1, 2], 0.25)
+    """
+
+    def __init__(self, epochs: int, time_limit: float | None = None) -> None:
+        self.epochs, self.time_limit, self.start = epochs, time_limit, time.perf_counter()
+
+    def done(self, epoch: int) -> float:
+        """The share that is done after so many epochs."""
+        passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
+        return min(max(epoch / self.epochs, passed), 1.0)
+
+    def __iter__(self) -> Iterator[int]:
+        for epoch in range(self.epochs):
+            if epoch and self.done(epoch) >= 1:
+                return
+            yield epoch
+
+
 def hide_some(cells: Cells, most: float, generator: Generator) -> tuple[Cells, Cells]:
     """A random share of each row's cells is hidden, uniform between 0 and `most`: what is left, and what was hidden."""
     shape, device = cells.values.shape, cells.values.device
@@ -98,7 +126,7 @@ def minimise(
     loss: Callable[[Tensor], Tensor],
     every_row: Sequence[int],
     *,
-    epochs: int,
+    clock: Clock,
     batch_size: int,
     learning_rate: float,
     schedule: str,
@@ -135,9 +163,9 @@ def minimise(
 
     run = Captured(step, generator) if device.type == "cuda" else step
     history = []
-    for epoch in range(epochs):
+    for epoch in clock:
         total.zero_()
-        rate.fill_(learning_rate * (rate_share(epoch / epochs) if schedule == "cosine" else 1.0))
+        rate.fill_(learning_rate * (rate_share(clock.done(epoch)) if schedule == "cosine" else 1.0))
         order = torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1)
         for rows in torch.split(order, batch_size, dim=-1):
             run(rows)
@@ -204,14 +232,14 @@ class Captured:
 
 
 @contextmanager
-def progress(epochs: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error with the time left, moved on by calling it with the epoch that is done."""
+def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error with the time left, moved on by calling it with how much is done."""
     if not shown:
-        yield lambda epoch: None
+        yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("Fitting", total=epochs)
-        yield lambda epoch: bar.update(task, completed=epoch + 1)
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)

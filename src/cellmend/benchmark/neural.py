@@ -16,7 +16,7 @@ from cellmend.encoding import Cells, EncodedColumn, LevelColumn
 from cellmend.likelihoods import Distributions, constant
 from cellmend.network import ColumnNetwork, InputLayer, Linear, stack, unstack
 from cellmend.schema import Schema
-from cellmend.training import decay_of_each, minimise
+from cellmend.training import Clock, decay_of_each, minimise
 
 EPOCHS = 100
 BATCH = 150
@@ -124,7 +124,7 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
         together,
         lambda rows: -log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
         data.values.shape[:2],
-        epochs=EPOCHS,
+        clock=Clock(EPOCHS),
         weight_decay=decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device),
         generator=torch.Generator(first.device).manual_seed(first.random_state),
         after_step=together.embeddings.limit,
@@ -242,7 +242,7 @@ def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
             together,
             lambda rows, target=target: together.loss(target[every_table, rows]),  # type: ignore[misc]
             X.shape[:2],
-            epochs=first.ROUND_EPOCHS,
+            clock=Clock(first.ROUND_EPOCHS),
             weight_decay=0.0,
             generator=generator,
             after_step=lambda: None,

@@ -1,0 +1,139 @@
+"""The commands `cellmend bench ...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+talk = Console(stderr=True)
+bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
+
+RESULTS = Path("cellmend-bench/results.jsonl")
+ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results file; finished runs in it are skipped.")]
+TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
+LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares of dirty rows, e.g. 0.01,0.05.")]
+SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
+MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes (cpu), or threads that measure (cuda).")]
+
+
+@bench.command("run")
+def bench_run(
+    names: Annotated[list[str], typer.Argument(help="Names of experiments; `cellmend bench list` shows them.")],
+    results: ResultsOption = RESULTS,
+    tables: TablesOption = "",
+    levels: LevelsOption = "",
+    seeds: SeedsOption = None,
+    methods: MethodsOption = "",
+    device: DeviceOption = "cpu",
+    jobs: JobsOption = 1,
+    retry: RetryOption = False,
+) -> None:
+    """Run experiments; stop and start them as you like."""
+    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs, retry)
+
+
+@bench.command("all")
+def bench_all(
+    results: ResultsOption = RESULTS,
+    tables: TablesOption = "",
+    levels: LevelsOption = "",
+    seeds: SeedsOption = None,
+    methods: MethodsOption = "",
+    device: DeviceOption = "cpu",
+    jobs: JobsOption = 1,
+    retry: RetryOption = False,
+) -> None:
+    """Run all experiments; stop and start them as you like."""
+    from cellmend.benchmark.experiments import EXPERIMENTS
+
+    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
+
+
+@bench.command("list")
+def bench_list() -> None:
+    """Show the experiments and the methods."""
+    from cellmend.benchmark.experiments import EXPERIMENTS
+    from cellmend.benchmark.methods import METHODS
+
+    for name, experiment in EXPERIMENTS.items():
+        typer.echo(f"{name:14} {experiment.about}")
+    typer.echo(f"\nMethods: {', '.join(METHODS)}")
+
+
+@bench.command("report")
+def bench_report(
+    results: ResultsOption = RESULTS,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-bench/report"),
+) -> None:
+    """Draw the figures and tables of the paper from the results, and one HTML page."""
+    if not results.exists():
+        raise FileNotFoundError(
+            f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
+        )
+    try:
+        from cellmend.benchmark.page import write_report
+    except ImportError:
+        talk.print("The report needs matplotlib. Hint: pip install 'cellmend[bench]'.", style="red", markup=False)
+        raise typer.Exit(1) from None
+    typer.echo(str(write_report(results, output)))
+
+
+def _run_experiments(
+    names: list[str],
+    results: Path,
+    tables: str,
+    levels: str,
+    seeds: int | None,
+    methods: str,
+    device: str,
+    jobs: int,
+    retry: bool,
+) -> None:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from cellmend.benchmark.experiments import Narrow, run_experiments
+    from cellmend.benchmark.results import Results
+
+    narrow = Narrow(
+        tables=_listed(tables), levels=_numbers(levels),
+        seeds=seeds, methods=_listed(methods),
+    )  # fmt: skip
+    kept = Results(results, retry=retry)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
+        task = bar.add_task(", ".join(names), total=None)
+
+        def report(done: int, everything: int, what: str) -> None:
+            bar.update(task, completed=done, total=everything, description=what or ", ".join(names))
+
+        rows = run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
+    failed = [row for row in rows if row["status"] == "failed"]
+    for error in sorted({row["error"] for row in failed}):
+        talk.print(f"Not run: {error}", markup=False, highlight=False)
+    talk.print(f"{len(rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+    if len(failed) == len(rows):
+        raise typer.Exit(1)
+
+
+def _numbers(text: str) -> list[float] | None:
+    try:
+        return [float(part) for part in _listed(text) or ()] or None
+    except ValueError:
+        raise typer.BadParameter(f"Levels must be numbers such as 0.01,0.05; they are {text!r}.") from None
+
+
+def _listed(text: str) -> list[str] | None:
+    return [part.strip() for part in text.split(",") if part.strip()] or None

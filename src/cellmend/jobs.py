@@ -1,0 +1,202 @@
+"""What the commands do: a file in; findings, a repaired copy, a report and a model out."""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cellmend.estimator import CellMender
+from cellmend.files import TableFile, whole_file
+from cellmend.findings import Finding, Mended, show
+from cellmend.reading import describe_columns, learn_readers, tidy, understand
+from cellmend.report import Facts, write_report
+from cellmend.schema import Schema, SchemaWarning
+
+FORMULA = re.compile(
+    r"'*[=+\-@\t\r]"
+)  # how a text begins that a spreadsheet may take for a formula, or that was marked
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Which cells are flagged; one of the three is given."""
+
+    fdr: float | None = None
+    suspicion: float | None = None
+    top: int | None = None
+
+    def __str__(self) -> str:
+        if self.fdr is not None:
+            return f"at most {100 * self.fdr:g} % false alarms expected"
+        return f"the {self.top:,} most suspicious" if self.top else f"suspicion of at least {self.suspicion:g}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table, the model that judged it, and what was found."""
+
+    source: TableFile
+    mender: CellMender
+    mended: Mended
+    threshold: Threshold
+    notes: Sequence[str]
+    seconds: float
+
+    @property
+    def repaired(self) -> int:
+        """How many cells have a repair."""
+        return sum(finding.repair is not None for finding in self.mended.found)
+
+    def summary(self) -> dict[str, Any]:
+        """In numbers, for a program to read."""
+        return {
+            "table": self.source.name,
+            "rows": self.source.table.num_rows,
+            "columns": self.source.table.num_columns,
+            "flagged": len(self.mended.found),
+            "expected_false": round(self.mended.expected_false, 3),
+            "repaired": self.repaired,
+            "threshold": str(self.threshold),
+            "seconds": round(self.seconds, 3),
+            "notes": list(self.notes),
+        }
+
+    def write_findings(self, path: Path) -> None:
+        write_findings(path, self.mended.found)
+
+    def write_repaired(self, path: Path) -> None:
+        """The table in its own format; of a CSV file only the bytes of repaired cells change."""
+        places = {name: place for place, name in enumerate(self.source.table.column_names)}
+        changes: dict[int, dict[int, str]] = {}
+        for finding in self.mended.found:
+            if finding.repair is not None:
+                changes.setdefault(finding.row, {})[places[finding.column]] = show(finding.repair)
+        self.source.write_changed(path, self.mended.repaired, changes)
+
+    def write_report(self, path: Path) -> None:
+        readers, mender = self.mender.readers_, self.mender
+        rows, learned = self.source.table.num_rows, mender.train_rows or self.source.table.num_rows
+        settings = {
+            "threshold": str(self.threshold),
+            "seed": str(mender.random_state),
+            "fitted on": f"{learned:,} of {rows:,} rows" if learned < rows else "all rows",
+        }
+        facts = Facts(
+            name=self.source.name,
+            seconds=self.seconds,
+            flagged=len(self.mended.found),
+            expected_false=self.mended.expected_false,
+            repaired=self.repaired,
+            settings=settings,
+            notes=self.notes,
+        )
+        before, after = (understand(each, readers) for each in (self.source.table, self.mended.repaired))
+        write_report(path, facts, mender.schema_, before, after, self.mended.found)
+
+
+def fit(source: TableFile, mender: CellMender) -> list[str]:
+    """Learn from a file; returns what a person should know of it, in sentences."""
+    with kept_warnings() as notes:
+        mender.fit(source.table)
+    rows = source.table.num_rows
+    if mender.train_rows is not None and rows > mender.train_rows:
+        notes.append(f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored.")
+    if len(mender.history_) < mender.epochs:
+        notes.append(f"Training stopped at the time limit, after {len(mender.history_)} of {mender.epochs} epochs.")
+    return notes
+
+
+def judge(source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float) -> Job:
+    """Find and repair with a fitted model; `start` is when the job began, by time.perf_counter."""
+    mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
+    said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mender.readers_).items()]
+    return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start)
+
+
+def tidied(source: TableFile, mender: CellMender) -> TableFile:
+    """The file with its numbers without units and its missing cells empty."""
+    asked = {column.name: column.kind for column in Schema.of(mender.schema or {})}
+    plain = tidy(source.table, learn_readers(source.table, asked))
+    changes: dict[int, dict[int, str]] = {}
+    for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
+        if old is new:
+            continue
+        texts = new.to_pylist()
+        differ = np.flatnonzero(np.array([a != b for a, b in zip(old.to_pylist(), texts, strict=True)]))
+        for row in differ.tolist():
+            changes.setdefault(row, {})[place] = texts[row]
+    return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes))
+
+
+def score_table(source: TableFile, mender: CellMender) -> pa.Table:
+    """The suspicion of every cell under the table's own column names, and the row scores beside them."""
+    suspicion, rows = mender.cell_suspicion(source.table), mender.row_scores(source.table)
+    name = "row_score"
+    while name in source.table.column_names:
+        name += "_"
+    return suspicion.append_column(name, pa.array(rows))
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """What cellmend warns of meanwhile, as sentences."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SchemaWarning)
+        yield notes
+    for warning in caught:
+        if isinstance(warning.message, SchemaWarning):
+            notes.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+# ---------------------------------------------------------------- findings in a file
+
+
+def write_findings(path: Path, findings: Sequence[Finding]) -> None:
+    """Findings as CSV that a spreadsheet can open without running anything in it."""
+    names = [field.name for field in fields(Finding)]
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for finding in findings:
+            writer.writerow([_written(getattr(finding, name)) for name in names])
+
+
+def read_findings(path: Path) -> list[dict[str, str]]:
+    """The lines of a findings file, as text, with the marks against formulas taken away."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: unguarded(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+
+
+def _written(value: Any) -> Any:
+    return f"{value:.10g}" if isinstance(value, float) else guarded(show(value))
+
+
+def guarded(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe comes before what may be one.
+
+    >>> guarded("=1+1"), guarded("-5"), guarded("'=x"), guarded("it's")
+    ("'=1+1", '-5', "''=x", "it's")
+    """
+    return f"'{text}" if FORMULA.match(text) and not _is_number(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The opposite of `guarded`."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) is not None
