@@ -28,6 +28,7 @@ READING_ORDER = [
     "findings",
     "persistence",
     "estimator",
+    "charts",
     "report",
     "jobs",
     "cli",

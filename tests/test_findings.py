@@ -16,10 +16,12 @@ from cellmend.encoding import Cells, LevelColumn
 from cellmend.findings import (
     Expectation,
     Finding,
+    Wording,
     is_open,
     say_why,
     short,
     show,
+    slipped_point,
     swapped,
     to_html,
     with_reasons,
@@ -196,7 +198,7 @@ def naive_order(network, values, shown, own: int) -> list[int]:
 
 def test_the_columns_named_are_those_whose_removal_changes_the_expectation_most(fitted: CellMender, table) -> None:
     network, cells = fitted.network_, fitted.encoder_.encode(fitted._read(table))
-    asked = [Expectation(row, column, 0.0, 0.0, 0.0, [], np.nan) for row in (0, 3, 8) for column in range(6)]
+    asked = [Expectation(row, column, 0.0, 0.0, 0.0, 0.0, [], np.nan) for row in (0, 3, 8) for column in range(6)]
     explained = with_reasons(network, cells, cells.observed, asked)
     named = 0
     for each in explained:
@@ -229,12 +231,12 @@ def test_a_cell_without_a_confident_repair_is_flagged_and_left(table) -> None:
 def test_a_value_is_open_if_no_level_reaches_one_half_or_the_interval_is_as_wide_as_the_column(fitted) -> None:
     level = next(c for c in fitted.encoder_.columns if isinstance(c, LevelColumn))
     real = next(c for c in fitted.encoder_.columns if c.kind == "real")
-    expected = Expectation(0, 0, 0.0, -1.0, 1.0, [(0, 0.4), (1, 0.3)], np.nan)
+    expected = Expectation(0, 0, 0.0, 0.0, -1.0, 1.0, [(0, 0.4), (1, 0.3)], np.nan)
     assert is_open(expected, level)
-    assert not is_open(Expectation(0, 0, 0.0, -1.0, 1.0, [(0, 0.6), (1, 0.3)], np.nan), level)
+    assert not is_open(Expectation(0, 0, 0.0, 0.0, -1.0, 1.0, [(0, 0.6), (1, 0.3)], np.nan), level)
     width = real.knots[-1] - real.knots[0]
-    assert is_open(Expectation(0, 0, 0.0, 0.0, 0.71 * width, [], np.nan), real)
-    assert not is_open(Expectation(0, 0, 0.0, 0.0, 0.69 * width, [], np.nan), real)
+    assert is_open(Expectation(0, 0, 0.0, 0.0, 0.0, 0.71 * width, [], np.nan), real)
+    assert not is_open(Expectation(0, 0, 0.0, 0.0, 0.0, 0.69 * width, [], np.nan), real)
 
 
 def test_the_methods_of_the_paper_always_repair(fitted: CellMender, table) -> None:
@@ -253,6 +255,29 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
     assert swapped([x, elsewhere]) == [x, elsewhere]
     half = Finding(3, "y", "5.0", 0.9, 9.1, 8.9, 9.2, "y is 5")
     assert swapped([x, half]) == [x, half]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "repair"),
+    [
+        (31.8, 3.1, 3.3, 3.18),
+        (0.0318, 3.1, 3.3, 3.18),
+        (3180.0, 3.1, 3.3, 3.18),
+        (-31.8, -3.3, -3.1, -3.18),
+        (35.0, 3.1, 3.3, None),  # other digits
+        (31.8, 2.0, 4.0, None),  # nearly any digits would fit
+        (31.8, -0.1, 3.3, None),
+        (-31.8, 3.1, 3.3, None),
+    ],
+)
+def test_digits_that_fit_with_the_point_moved_are_the_repair(value, low, high, repair) -> None:
+    x = np.random.default_rng(0).normal(3, 1, size=200).round(2)
+    mender = CellMender(**SMALL | {"epochs": 1}).fit(pd.DataFrame({"x": x, "y": 2 * x}))
+    table = mender._read(pd.DataFrame({"x": x, "y": 2 * x}))
+    column = mender.encoder_.columns[0]
+    held, least, most = (column.to_model(number) for number in (value, low, high))
+    words = Wording(table, mender.encoder_, mender.readers_)
+    assert slipped_point(Expectation(0, 0, held, held, least, most, [], np.nan), column, words) == repair
 
 
 def test_sentences() -> None:

@@ -271,6 +271,44 @@ def schema(table: TableArgument) -> None:
     typer.echo(str(infer_schema(understand(found, readers), dates)))
 
 
+@app.command()
+def evaluate(
+    table: TableArgument,
+    share: Annotated[float, typer.Option(help="Share of the rows that get errors.")] = 0.05,
+    fdr: FdrOption = None,
+    baselines: Annotated[
+        str, typer.Option("--baselines", help='Other methods to compare with, such as "Marginals,LightGBM,RVAE".')
+    ] = "",
+    schema: SchemaOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    time_limit: TimeOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put known errors into your own table, and show how well they are found and repaired; the file is not changed."""
+    from cellmend import jobs
+    from cellmend.benchmark.evaluation import evaluate as evaluate_table
+
+    source, names = _read(table, quiet), [name.strip() for name in baselines.split(",") if name.strip()]
+    mender = _mender(schema, seed, device, time_limit, quiet)
+    with jobs.kept_warnings() as notes:
+        found = evaluate_table(
+            source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names
+        )
+    if as_json:
+        typer.echo(json.dumps(found.to_json() | {"notes": notes}))
+        return
+    tables = {"By kind of error": found.by_kind, "By column": found.by_column, "Compared": found.baselines}
+    for title, each in tables.items():
+        if each is not None:
+            Console().print(_figures(title, each))
+    if not quiet:
+        flagged, wrong = (f"{100 * found.overall[name]:.0f} %" for name in ("precision", "recall"))
+        said = f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged."
+        _say([*notes, said, "Errors that the table had before count as false alarms here."])
+
+
 # ---------------------------------------------------------------- steps shared by the above
 
 
@@ -351,6 +389,24 @@ def _tell(job: Job, written: Sequence[Path], *, quiet: bool, as_json: bool, find
 def _say(sentences: Sequence[str]) -> None:
     for sentence in sentences:
         talk.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _figures(title: str, figures: Any) -> Shown:
+    """A table of names, counts and figures, "" where there is nothing to measure."""
+    shown = Shown(title=title)
+    for name in figures.column_names:
+        shown.add_column(
+            name.replace("_", " "), justify="right" if name not in ("kind", "column", "method") else "left"
+        )
+    for line in figures.to_pylist():
+        shown.add_row(*(_plain(_figure(cell)) for cell in line.values()))
+    return shown
+
+
+def _figure(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return ""
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
 def _findings_table(findings: Sequence[Finding], name: str) -> Shown:

@@ -106,6 +106,14 @@ class RealColumn(NumberColumn):
             standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
         return np.clip(standardised, -FARTHEST, FARTHEST)
 
+    def in_units(self, value: float) -> float:
+        """A model value in the user's units, not rounded."""
+        return value * self.sd + self.mean
+
+    def to_model(self, number: float) -> float:
+        """A number in the user's units as a model value."""
+        return (number - self.mean) / self.sd
+
     def _to_units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values * self.sd + self.mean
 

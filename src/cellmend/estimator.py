@@ -127,7 +127,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         embedding_dim: int = 50,
         epochs: int = 100,
         batch_size: int | None = None,
-        train_rows: int | None = 100_000,
+        train_rows: int | None = 50_000,
         time_limit: float | None = None,
         learning_rate: float = 2e-3,
         schedule: str = "cosine",

@@ -41,6 +41,8 @@ NO_INFLUENCE = 0.05  # standard deviations, or probability: then nothing in the 
 EXPLAINED = 20_000  # cells for which it is worked out which columns matter; the most suspicious ones
 LONGEST_CHUNK = 8192  # rows decoded at once for that
 CONFIDENT = 0.5  # probability of the best level, or no repair is made
+SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
+WIDEST_SLIP = 0.15  # how often digits may fit by chance
 WIDEST = 0.7  # of the column's whole width may be left open by the row, or no repair is made
 SHOWN_IN_NOTEBOOKS = 50
 LONGEST_TEXT = 60  # letters of a value in a reason
@@ -66,6 +68,7 @@ class Expectation:
 
     row: int
     column: int  # model column
+    value: float
     repair: float
     low: float  # NaN where the column has no order, as high
     high: float
@@ -125,7 +128,8 @@ def expect(
     low, high = ((bound.mean(0) if bound.dim() == 3 else bound)[place, columns] for bound in bounds)
     repair = seen.values[rows, columns]
     # The mean of a distribution with several humps can lie outside of the middle nine tenths.
-    numbers = torch.stack([repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (3, F)
+    held = cells.values[rows, columns]
+    numbers = torch.stack([held, repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (4, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
     for span, probabilities in probabilities_of(network, seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
@@ -136,8 +140,8 @@ def expect(
     chosen = _choose(network, cells, seen, meant)
     places = zip(rows.tolist(), columns.tolist(), strict=True)
     return [
-        Expectation(row, column, value, least, most, levels, chosen.get((row, column), np.nan))
-        for (row, column), value, least, most, levels in zip(places, *numbers.tolist(), likely, strict=True)
+        Expectation(row, column, value, mean, least, most, levels, chosen.get((row, column), np.nan))
+        for (row, column), value, mean, least, most, levels in zip(places, *numbers.tolist(), likely, strict=True)
     ]
 
 
@@ -319,6 +323,9 @@ def explain(
         why = suspect.reason if suspect.meant else f"{suspect.reason}; {usual_for(given, usual)}"
     else:
         repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
+        slip = slipped_point(expected, column, words) if abstain else None
+        if slip is not None:
+            repair, why = slip, f"{why}; {short(slip)} with the decimal point moved"
     if repair is None:
         why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
     return Finding(
@@ -354,6 +361,22 @@ def is_open(expected: Expectation, column: EncodedColumn) -> bool:
         return False
     width = column.knots[-1] - column.knots[0]
     return 0 < WIDEST * width < expected.high - expected.low
+
+
+def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) -> Any:
+    """The cell's own digits with the decimal point where they fit, if they fit and chance would seldom make them.
+
+    Numbers spread evenly over the logarithm: digits fit by chance as often as the interval is wide on that scale.
+    """
+    if not isinstance(column, RealColumn):
+        return None
+    low, high, value = (column.in_units(bound) for bound in (expected.low, expected.high, expected.value))
+    if low * high <= 0 or value * low <= 0 or abs(math.log10(high / low)) > WIDEST_SLIP:
+        return None
+    for places in SLIPS:
+        if low <= value * 10.0**places <= high:
+            return words.write(column, column.to_model(value * 10.0**places))
+    return None
 
 
 def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> str:

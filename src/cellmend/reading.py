@@ -33,6 +33,7 @@ MOST_UNITS = 3  # spellings apart
 USUAL_UNIT = 0.02  # of the numbers have it, or the cell is badly written
 CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
+CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
 FEWEST_FINE = 50  # numbers from which it can be told how many decimals are usual
 FAR_MORE = 3  # decimals
@@ -45,7 +46,7 @@ EPOCH = datetime.datetime(1970, 1, 1)
 DAY = datetime.timedelta(days=1)
 
 _CELL = re.compile(
-    rf"(?P<before>[^\w+\-.,()]*)\s*(?P<number>[+-]?[\d.,{GROUPS}]*\d[.,]*(?:[eE][+-]?\d+)?)\s*(?P<after>\D*)"
+    rf"(?P<before>[{CURRENCIES}]?)\s*(?P<number>[+-]?[\d.,{GROUPS}]*\d[.,]*(?:[eE][+-]?\d+)?)\s*(?P<after>\D*)"
 )
 _POINT = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[,{GROUPS}]\d{{3}})+|\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[.{GROUPS}]\d{{3}})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?")
@@ -325,6 +326,8 @@ def _learn_numbers(levels: Sequence[str], counts: NDArray[np.int64], *, least: f
     if found == 0 or found < least * cells or found < LEAST_NUMBERS * counts[~known].sum():
         return None
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
+    if least and len(read) > 1 and len(np.unique(numbers[said])) == 1:  # it is the words around it that tell
+        return None
     codes = np.array([bool(part and _CODE.fullmatch(part["number"])) for part in parts], dtype=bool)
     if least and np.median(np.abs(numbers[said])) > LARGEST_EXACT_WHOLE:  # labels, which floats would merge
         return None

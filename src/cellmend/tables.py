@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -247,7 +248,7 @@ def _write_arrow_column(old: pa.Array, change: Change) -> pa.Array:
     if pa.types.is_temporal(old.type):
         moments = pa.array(change.cells(_as_objects).tolist(), pa.timestamp("us"))
         zone = getattr(old.type, "tz", None)
-        moments = pc.assume_timezone(moments, zone) if zone else moments
+        moments = pc.assume_timezone(moments, zone, ambiguous="earliest", nonexistent="earliest") if zone else moments
         return pc.replace_with_mask(old, pa.array(change.rows), moments.cast(old.type, safe=False))
     plain = old.cast(old.type.value_type) if pa.types.is_dictionary(old.type) else old
     cells = change.cells(lambda new: _as_arrow(new, plain.type)).tolist()
@@ -362,5 +363,6 @@ MAKERS: dict[type, Callable[[Any], Any]] = {
     int: lambda cell: round(float(cell)),
     float: float,
     str: level_text,
+    datetime.date: lambda cell: cell.date() if isinstance(cell, datetime.datetime) else cell,
     decimal.Decimal: lambda cell: decimal.Decimal(level_text(cell)),
 }
