@@ -180,7 +180,7 @@ def naive_order(network, values, shown, own: int) -> list[int]:
     shown = shown.clone()
     shown[0, own] = False
     whole, order = expectation(shown), []
-    for _ in range(min(3, values.shape[1])):
+    for _ in range(values.shape[1]):
         moved = {}
         for column in range(values.shape[1]):
             if shown[0, column]:

@@ -172,7 +172,7 @@ def test_what_cannot_be_read_already_is_no_cell_for_an_error() -> None:
 
 
 def test_a_table_without_room_for_an_error_is_refused() -> None:
-    with pytest.raises(InjectionError, match="every column is ignored, constant or empty"):
+    with pytest.raises(InjectionError, match="neither ignored, constant nor empty"):
         errors_in(pa.table({"x": [1, 1, 1]}), schema={"x": "category"})
 
 

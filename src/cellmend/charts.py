@@ -44,7 +44,7 @@ class Portrait:
     @property
     def is_changed(self) -> bool:
         """Is there more to show than the values as they were?"""
-        return len(self.flagged) > 0 or not self.before.equals(self.after)
+        return len(self.flagged) > 0
 
 
 def chart(column: Portrait) -> str:

@@ -36,9 +36,10 @@ MIXED = ("value", "repair")
 LIKELY_LEVELS = 3  # named in a reason at most
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
 NAMED_COLUMNS = 3  # in a reason at most
+REMOVED_COLUMNS = 6  # to see whether they matter: several may tell the same
 ENOUGH = 0.8  # of the change that removing all of them makes; further columns are not named
 NO_INFLUENCE = 0.05  # standard deviations, or probability: then nothing in the row matters
-EXPLAINED = 20_000  # cells for which it is worked out which columns matter; the most suspicious ones
+EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 LONGEST_CHUNK = 8192  # rows decoded at once for that
 CONFIDENT = 0.5  # probability of the best level, or no repair is made
 SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
@@ -187,7 +188,7 @@ def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expec
     left = shown[rows]  # (F, D)
     left[every, own] = False
     values, whole, rounds = cells.values[rows], left.clone(), []
-    for _ in range(min(NAMED_COLUMNS, left.shape[1])):
+    for _ in range(min(REMOVED_COLUMNS, left.shape[1])):
         change = torch.where(left, _changes(network, values, whole, left, own), -1.0)  # (F, D)
         most, column = change.max(-1)
         rounds.append((most, column))
@@ -196,7 +197,7 @@ def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expec
     for each, change, order in zip(piece, changes.tolist(), columns.tolist(), strict=True):
         wanted = max(ENOUGH * max(change), NO_INFLUENCE)
         enough = next((place for place, reached in enumerate(change, 1) if reached >= wanted), 0)
-        yield replace(each, matter=tuple(order[:enough]))
+        yield replace(each, matter=tuple(order[: min(enough, NAMED_COLUMNS)]))
 
 
 def _changes(network: RVAE, values: Tensor, whole: Tensor, left: Tensor, own: Tensor) -> Tensor:

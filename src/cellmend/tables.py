@@ -201,7 +201,8 @@ def _to_arrow(column: nw.Series[Any]) -> pa.ChunkedArray:
         cells = [None if gap else cell for gap, cell in zip(missing, column.to_list(), strict=True)]
         values = _numbers_or_texts(cells)
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    return _nan_to_null(chunked.cast(pa.float32()) if pa.types.is_float16(chunked.type) else chunked)
+    narrow = {pa.float16(): pa.float32(), pa.string_view(): pa.string()}  # Arrow cannot do all with these
+    return _nan_to_null(chunked.cast(narrow.get(chunked.type, chunked.type)))
 
 
 def _numbers_or_texts(cells: list[Any]) -> pa.Array:

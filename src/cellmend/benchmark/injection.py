@@ -374,7 +374,10 @@ def inject(table: pa.Table, *, schema: Given, share: float, seed: int) -> Inject
             kinds[own, place] = NAMES.index(name)
             slips[place].append((own, cells))
     if (kinds == AS_IT_WAS).all():
-        raise InjectionError("Errors must be made in some cells; every column is ignored, constant or empty.")
+        raise InjectionError(
+            f"Errors must be made in some cells; in {share:g} of {source.num_rows:,} rows none could be. "
+            "Hint: a larger share, or columns that are neither ignored, constant nor empty."
+        )
     return Injected(_written(source, targets, slips), tuple(targets), kinds)
 
 
