@@ -270,15 +270,15 @@ def _unreadable(checks: Checks, table: Table, readers: Readers) -> list[Suspect]
         if isinstance(reader, Words) or not pa.types.is_floating(table.understood.schema.types[place]):
             continue
         rows = pc.fill_null(pc.is_nan(table.understood.column(place)), False).to_numpy().nonzero()[0]
-        if len(rows) == 0 or family(table.arrow.schema.types[place]) != "text":
+        if len(rows) == 0:
             continue
-        texts = [text.strip() for text in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
+        texts = [str(cell).strip() for cell in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
         words = checks.numbers.get(name, ())
         what = "date" if isinstance(reader, Dates) else "number"
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
             reason = f"{name} is {text}, which is no {what} such as the others"
-            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=True))
+            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
     return suspects
 
 
