@@ -103,7 +103,7 @@ def test_a_mixed_object_column_is_read_as_text() -> None:
         ),
         (replaced("n", 17, "n/a"), "'n' is count and must hold numbers; row 17 holds 'n/a'"),
         (replaced("x", 5, np.inf), "'x' is real and must hold finite numbers; row 5 holds inf"),
-        (with_("x", "1.5"), "'x' is real and must hold numbers; row 0 holds '1.5'"),
+        (with_("x", "one"), "'x' is real and must hold numbers; row 0 holds 'one'"),
         (
             with_("city", 1.5),
             "'city' was fitted as category and must hold text values such as 'Oslo'; it holds double",

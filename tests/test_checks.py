@@ -22,13 +22,13 @@ def checked(columns: dict[str, list], **kinds: str) -> Table:
     """A table after all checks learned from it."""
     table = read_table(pa.table(columns))
     readers = learn_readers(table.arrow, kinds)
-    table = replace(table, understood=understand(table.arrow, readers))
+    table = replace(table, readers=readers, understood=understand(table.arrow, readers))
     dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
     schema = resolve_schema(table.understood, kinds, dates=dates)
-    checks = learn_checks(table, schema, readers)
+    checks = learn_checks(table, schema)
     again = Checks.from_json(json.loads(json.dumps(checks.to_json())))
-    assert check(table, again, readers).suspects == check(table, checks, readers).suspects
-    return check(table, checks, readers)
+    assert check(table, again).suspects == check(table, checks).suspects
+    return check(table, checks)
 
 
 def found(table: Table, column: int) -> list[tuple[int, tuple[str, ...]]]:

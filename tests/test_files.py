@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -34,7 +36,7 @@ def cells_of(raw: bytes, delimiter: str, encoding: str) -> list[list[str]]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[list[str]]:
-    columns, rows = draw(st.integers(2, 4)), draw(st.integers(1, 6))
+    columns, rows = draw(st.integers(1, 4)), draw(st.integers(1, 6))
     header = [f"ä{place}" for place in range(columns)]  # so that cp1252 is not taken for UTF-8
     return [header, *([draw(CELLS) for _ in header] for _ in range(rows))]
 
@@ -81,6 +83,36 @@ def test_the_delimiter_is_told_from_the_records() -> None:
     assert read_csv_text(b"a;b\n1,5;2\n2,5;3\n", "x").delimiter == ";"
     assert read_csv_text(b'a,b\n"x;y;z",1\n"x;y;z",2\n', "x").delimiter == ","
     assert read_csv_text(b"a\n1\n2\n", "x").delimiter == ","
+    assert read_csv_text(b'"a\nb",c\n1,"x\ny"\n', "x").table().to_pydict() == {"a\nb": ["1"], "c": ["x\ny"]}
+
+
+@pytest.mark.parametrize("cells", [["Hello, world", "Bye, moon"], ["a,b;c|d\te", "f"], ['"two\nlines, yes"', "x,y"]])
+def test_a_table_of_one_column_may_hold_delimiters(cells: list[str]) -> None:
+    raw = "\n".join(["greeting", *cells]).encode()
+    text = read_csv_text(raw, "a.csv")
+    assert text.table().to_pydict() == {"greeting": [cell.strip('"') for cell in cells]}
+    assert text.with_cells({1: {0: "one, two"}}).endswith(b"\none, two")
+
+
+def test_an_emptied_cell_of_one_column_is_still_a_row() -> None:
+    text = read_csv_text(b"a\n1\nN/A\n3\n", "a.csv")
+    assert text.with_cells({1: {0: ""}}) == b'a\n1\n""\n3\n'
+    again = text.changed({1: {0: ""}})
+    assert again.table().to_pydict() == {"a": ["1", "", "3"]}
+    assert again.with_cells({2: {0: "4"}}) == b'a\n1\n""\n4\n'
+    assert read_csv_text(b"a,b\n1,2\n", "a.csv").with_cells({0: {1: ""}}) == b"a,b\n1,\n"
+
+
+def test_columns_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'id,,"x", \n1,2,3,4\n')
+    file = read_file(tmp_path / "a.csv")
+    assert file.table.to_pydict() == {"id": ["1"], "column 2": ["2"], "x": ["3"], "column 4": ["4"]}
+    file.write_changed(tmp_path / "b.csv", file.table, {0: {1: "5"}})
+    assert (tmp_path / "b.csv").read_bytes() == b'id,,"x", \n1,5,3,4\n'
+
+
+def test_a_header_alone_is_a_table_without_rows() -> None:
+    assert read_csv_text(b"a,b\n\n", "a.csv").table().to_pydict() == {"a": [], "b": []}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zst", ".tsv"])
@@ -122,6 +154,62 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     assert read_file(tmp_path).table.to_pydict() == {"a": [0, 1, 2]}
 
 
+def test_folders_named_by_a_value_are_a_column(tmp_path: Path) -> None:
+    base = tmp_path / "year=1999"  # not in the folder that is read
+    for region, value in [("eu", 1), ("us", 2), (".old", 3), ("_temporary", 4)]:
+        folder = base / (f"region={region}" if region.isalpha() else region)
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"a": [value]}), folder / "part.parquet")
+    (base / "_SUCCESS").write_text("")
+    (base / ".part.parquet").write_text("half")
+    assert read_file(base).table.to_pydict() == {"a": [1, 2], "region": ["eu", "us"]}
+    assert read_file(base / "region=eu" / "part.parquet").table.to_pydict() == {"a": [1]}
+
+
+JSON_LINES = (
+    '{"id":"007", "day": "2020-01-02", "n": 1.50}\r\n'
+    "\r\n"
+    '{"n": "many", "id": "008", "tags": ["ä", 2]}\r\n'
+    '{"id":"9","n":3,"day":null}'
+).encode()
+
+
+def test_json_lines_are_read_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(JSON_LINES)
+    assert read_file(tmp_path / "a.jsonl").table.to_pydict() == {
+        "id": ["007", "008", "9"],
+        "day": ["2020-01-02", None, None],
+        "n": ["1.5", "many", "3"],
+        "tags": [None, '["ä", 2]', None],
+    }
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_json_lines_keep_every_byte_but_those_of_changed_rows(tmp_path: Path, mark: bytes) -> None:
+    (tmp_path / "a.ndjson").write_bytes(mark + JSON_LINES)
+    file = read_file(tmp_path / "a.ndjson")
+    changed = with_column(with_column(file.table, "n", ["1.5", "many", "4"]), "tags", [None, '["ö"]', None])
+    file.write_changed(tmp_path / "b.ndjson", changed, {2: {2: "4"}, 1: {3: '["ö"]'}})
+    expected = JSON_LINES.replace(b'"n":3', b'"n":4').replace('["ä", 2]'.encode(), '["ö"]'.encode())
+    assert (tmp_path / "b.ndjson").read_bytes() == mark + expected
+    changed = with_column(file.table, "day", ["2020-01-03", None, None])
+    file.write_changed(tmp_path / "c.ndjson", changed, {0: {1: "2020-01-03"}})
+    first = b'{"id": "007", "day": "2020-01-03", "n": 1.5}\r\n'
+    assert (tmp_path / "c.ndjson").read_bytes() == mark + first + JSON_LINES.split(b"\n", 1)[1]
+
+
+def test_numbers_that_are_not_numbers_stay_in_json_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(content := b'{"x":NaN,"big":100000000000000000000}\n{"x":1}\n')
+    file = read_file(tmp_path / "a.jsonl")
+    assert file.table["big"].to_pylist() == ["100000000000000000000", None]
+    file.write_changed(tmp_path / "b.jsonl", file.table, {})
+    assert (tmp_path / "b.jsonl").read_bytes() == content
+
+
+def with_column(table: pa.Table, name: str, values: list[object]) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values, table[name].type))
+
+
 def test_standard_input_is_csv() -> None:
     code = (
         "from pathlib import Path; from cellmend.files import read_file; print(read_file(Path('-')).table.to_pydict())"
@@ -134,16 +222,35 @@ def test_standard_input_is_csv() -> None:
     ("name", "content", "sentence"),
     [
         ("a.csv", b"", "must hold a table; it is empty"),
-        ("a.csv", b"a,b\n1\n", "as many fields in every row as in its header"),
-        ("a.csv", b'a,b\n1,"x\n2,y\n', "quotes in pairs|as many fields"),
+        ("a.csv", b"a,b\n1\n", "as many fields in every row as in its header; line 2 has 1 and the header 2"),
+        ("a.csv", b'a,b\n"1\n2",3\n\n1,2,3\n', "line 5 has 3 and the header 2"),
+        ("a.csv", b"a,b\r1,2\r3\r", "line 3 has 1 and the header 2"),
+        ("a.csv", b"a,b\n1\n2\n3\n", "line 2 has 1 and the header 2"),
+        ("a.csv", b'a,b\n1,"x\n2,y\n', "quotes in pairs; line 2 opens one"),
+        ("a.csv", b"a,b,a\n1,2,3\n", "every column a name of its own; 2 are named 'a'"),
+        ("a.csv.gz", b"x", "must be a .csv file"),
         ("a.doc", b"x", "must end in one of .csv"),
         ("a.parquet", b"x", "must be a .parquet file"),
+        ("a.feather", b"x", "must be a .feather file"),
+        ("a.arrow", b"", "must be a .arrow file"),
+        ("a.jsonl", b'{"a": 1}\n\n[1]\n', "a JSON object in every line; line 3 holds none"),
+        ("a.jsonl", b'{"a": 1}\n{"a": \n', "line 2 holds none"),
+        ("a.jsonl", b'{"a": "\\ud800"}\n', "must be a .jsonl file"),
+        ("a.jsonl", b"\n{}\n", "must hold a table; it is empty"),
+        ("a.xlsx", b"x", r"must be an \.xlsx workbook"),
     ],
 )
 def test_what_is_no_table_is_refused_in_one_sentence(name, content, sentence, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FileError, match=sentence):
+    with pytest.raises(FileError, match=sentence) as refused:
         read_file(tmp_path / name)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_broken_parquet_file_in_a_folder_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"x")
+    with pytest.raises(FileError, match=r"must be a .parquet file"):
+        read_file(tmp_path)
 
 
 def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
@@ -193,3 +300,74 @@ def test_excel_files_come_back_with_their_cells(tmp_path: Path) -> None:
     file = read_file(tmp_path / "a.xlsx")
     file.write_changed(tmp_path / "b.xlsx", file.table, {})
     assert read_file(tmp_path / "b.xlsx").table.to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def workbook(path: Path) -> Path:
+    """A table in B2:H5 of its first sheet, with a formula, formats, and a sheet beside it."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Orders"
+    rows = [
+        ["zip", "country", "size", "day", "paid", None, "twice"],
+        ["07501", "NA", 1, datetime(2020, 1, 2), True, 1, "=D3*2"],
+        ["89073", None, "n/a", None, False, 2.5, "=D4*2"],
+        ["00001", "=x", 3.0, datetime(2020, 1, 4), None, 3, "=D5*2"],
+    ]
+    for row, cells in enumerate(rows, start=2):
+        for column, value in enumerate(cells, start=2):
+            sheet.cell(row, column).value = value
+    sheet["C5"].data_type = "s"
+    sheet["G3"].number_format = "0.00"
+    sheet["K9"].number_format = "0.00"  # a cell without a value is none
+    book.create_sheet("Notes")["A1"] = "keep me"
+    book.save(path)
+    return path
+
+
+def test_a_workbook_is_read_as_it_is(tmp_path: Path) -> None:
+    assert read_file(workbook(tmp_path / "a.xlsx")).table.to_pydict() == {
+        "zip": ["07501", "89073", "00001"],
+        "country": ["NA", None, "=x"],
+        "size": ["1", "n/a", "3"],
+        "day": [datetime(2020, 1, 2), None, datetime(2020, 1, 4)],
+        "paid": [True, False, None],
+        "column 7": [1.0, 2.5, 3.0],
+        "twice": [None, None, None],  # no program has computed it
+    }
+
+
+def test_a_workbook_keeps_all_but_the_changed_cells(tmp_path: Path) -> None:
+    file = read_file(workbook(tmp_path / "a.xlsx"))
+    changed = with_column(with_column(file.table, "size", ["2", "", "3"]), "column 7", [9.5, 2.5, 3.0])
+    changed = with_column(changed, "zip", ["=1+1", "89073", "00001"])
+    changed = with_column(changed, "day", [datetime(2020, 1, 3), None, datetime(2020, 1, 4)])
+    (tmp_path / "a.xlsx").unlink()
+    file.write_changed(tmp_path / "b.xlsx", changed, {0: {0: "=1+1", 2: "2", 3: "2020-01-03", 5: "9.5"}, 1: {2: ""}})
+    book = pytest.importorskip("openpyxl").load_workbook(tmp_path / "b.xlsx")
+    assert book.sheetnames == ["Orders", "Notes"]
+    assert book["Notes"]["A1"].value == "keep me"
+    sheet = book["Orders"]
+    assert [cell.value for cell in sheet[3]][1:8] == ["=1+1", "NA", 2, datetime(2020, 1, 3), True, 9.5, "=D3*2"]
+    assert [cell.value for cell in sheet[4]][1:8] == ["89073", None, None, None, False, 2.5, "=D4*2"]
+    assert [sheet[place].data_type for place in ("B3", "C5", "H3")] == ["s", "s", "f"]
+    assert sheet["G3"].number_format == "0.00"
+
+
+def test_two_columns_of_a_name_in_a_workbook_are_refused(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(FileError, match="must hold a table in its first sheet; it is empty"):
+        read_file(tmp_path / "a.xlsx")
+    book.active.append(["a", "a"])
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(FileError, match="2 are named 'a'"):
+        read_file(tmp_path / "a.xlsx")
+
+
+def test_without_openpyxl_a_workbook_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "a.xlsx").write_bytes(b"x")
+    with pytest.raises(FileError, match=r"needs openpyxl. Hint: pip install"):
+        read_file(tmp_path / "a.xlsx")

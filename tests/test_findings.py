@@ -276,7 +276,7 @@ def test_digits_that_fit_with_the_point_moved_are_the_repair(value, low, high, r
     table = mender._read(pd.DataFrame({"x": x, "y": 2 * x}))
     column = mender.encoder_.columns[0]
     held, least, most = (column.to_model(number) for number in (value, low, high))
-    words = Wording(table, mender.encoder_, mender.readers_)
+    words = Wording(table, mender.encoder_)
     assert slipped_point(Expectation(0, 0, held, held, least, most, [], np.nan), column, words) == repair
 
 

@@ -47,6 +47,8 @@ def read(*texts: str | None) -> tuple[list, list[int]]:
         (["12 %", "7%"], [12, 7]),
         (["1e3", "2.5e-2"], [1000.0, 0.025]),
         (["5.", ".5"], [5.0, 0.5]),
+        (["(59.14)", "12.00", "84.66-", "-$8.5", "\u22125.6"], [-59.14, 12.0, -84.66, -8.5, -5.6]),
+        (["<30", "45", "> 90", "61", "~7"], [30, 45, 90, 61, 7]),
     ],
 )
 def test_numbers_are_read_as_they_are_written(texts: list[str], values: list[float]) -> None:
@@ -87,6 +89,12 @@ def test_a_unit_belongs_to_the_column_however_it_is_spelled() -> None:
         ["<=50K", ">50K"],
         ["50 up", "50 down"],
         ["10-20", "20-30"],
+        ["1.3", "1.3.4", "1.4.2", "1.5.1", "1.6.7", "1.2.2", *["1.4"] * 9],
+        ["192.168.100.123", "192.168.100.101", "10.168.100.144"],
+        ["688 290 773", "688 111 222", "699 123 456"],
+        ["980 g", "1.2 kg", "3.4 kg", "2.5 kg", "870 g", "910 g"],
+        ["1.5M", "201K", "310K", "2.5M"],
+        ["10000000000000000000000000000001", "20000000000000000000000000000001"],
         ["", "NA"],
     ],
 )
@@ -235,9 +243,51 @@ def test_what_holds_for_a_whole_column_is_said_once_and_can_be_tidied() -> None:
     readers = learn_readers(table, {})
     assert describe_columns(table, readers) == {
         "ibu": "2 cells say N/A, read as missing",
-        "abv": "numbers with the unit % in some cells; 0.05 is read as 0.05",
+        "abv": "numbers with the unit % in some cells; 0.06% is read as 0.06",
     }
     tidied = tidy(table, readers)
     assert tidied["ibu"].to_pylist() == ["60", "", "70", ""]
     assert tidied["abv"].to_pylist() == ["0.05", "0.06", "0.07", "0.05"]
     assert tidied["city"] == table["city"]
+
+
+def test_dates_of_another_form_are_read_and_rewritten() -> None:
+    texts = pa.array([f"2024-03-{day:02}" for day in range(1, 29)] * 3 + ["17/04/2024"])
+    reader = learn_reader(texts)
+    reading = reader.read(texts)
+    assert not np.isnan(reading.values.to_numpy()).any()
+    assert reading.strange.nonzero()[0].tolist() == [84]
+    assert reader.rewrite("17/04/2024") == "2024-04-17"
+
+
+@pytest.mark.parametrize(
+    ("texts", "day", "written"),
+    [
+        (["5/1/2024 4:05", "13/12/2024 14:05"], 19844.170138888891, "1/5/2024 04:05"),
+        (["05/01/2024", "13/12/2024"], 19844.0, "01/05/2024"),
+        (["20240105", "20241213"], 19844.0, "20240501"),
+    ],
+)
+def test_dates_are_written_as_the_column_writes_them(texts: list[str], day: float, written: str) -> None:
+    assert learn_reader(pa.array(texts)).write(day, None) == written
+
+
+@pytest.mark.parametrize(
+    ("texts", "written"),
+    [
+        (["$12.00", "$7.00", "$3.00"], "$5.00"),
+        (["12.0 oz", "8.0 oz.", "7.0 oz"], "5.0 oz"),
+        (["2,500", "1200", "3100", "4000"], "5"),
+        (["(3)", "4", "6"], "5"),
+    ],
+)
+def test_repairs_are_written_as_most_of_the_column_is(texts: list[str], written: str) -> None:
+    reader = learn_reader(pa.array(texts))
+    assert reader.write(5.0, 0) == written
+    if "2,500" in texts:
+        assert reader.write(5000.0, 0) == "5000"
+
+
+def test_a_unit_among_plain_numbers_is_strange() -> None:
+    texts = pa.array([f"{45 + number / 10:.1f}" for number in range(100)] + ["45.2x"])
+    assert learn_reader(texts).read(texts).strange.nonzero()[0].tolist() == [100]

@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from rapidfuzz.distance import OSA, Levenshtein
 from rapidfuzz.process import cdist
 
-from cellmend.reading import Dates, Readers, Words, strange_cells
-from cellmend.schema import IGNORE, MOST_IDENTIFIERS, Schema, family
+from cellmend.reading import Dates, Numbers, Words, form_of, split, strange_cells
+from cellmend.schema import IDENTIFIER_NAME, IGNORE, MOST_IDENTIFIERS, Schema, family, level_text, plain
 from cellmend.tables import Suspect, Table
 
 FREQUENT = 3  # cells at least that hold a value which others may be misspellings of
 MOST_ALIKE = 5000  # frequent values of a column that are looked at, and ten times as many rare ones
 TIMES_RARER = 5  # a misspelling is than what was meant
-REPEATED = 0.2  # how much less likely a misspelling is for every further cell that has the very same
+REPEATED = 0.1  # how much less likely a misspelling is for every further cell that has the very same
 BROKEN = 5.0  # how much likelier, if no frequent value has letters and digits where it has them
-LETTERS_PER_SLIP = 4  # one of so many letters may be wrong
+LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
+SHORTEST = 4  # letters of a word that can be told to be misspelled: Iran and Iraq, yes and yet differ no more
+LIKE_BY_CHANCE = 0.1  # of natural rare values are like a frequent one at least, as Iceland is like Ireland
 SCHEME = 0.3  # of the rare values that are like a frequent one may differ from it in the same way, or it is a scheme
 SAME_FORM = 0.95  # of the identifiers have one form, or forms do not matter
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
@@ -63,7 +66,7 @@ class Spelling:
         for (text, count), near in zip(rare, _near([text for text, _ in rare], self.words), strict=True):
             meant = [word for word in near if self.counts[word] >= TIMES_RARER * count]
             if meant and _change(self.words[meant[0]], text) not in self.schemes:
-                broken = bool(self.forms) and _form(text) not in self.forms
+                broken = bool(self.forms) and form_of(text) not in self.forms
                 odds = self.odds * REPEATED ** (count - 1) * (BROKEN if broken else 1.0)
                 found[text] = round(odds / (1 + odds), 6), tuple(self.words[word] for word in meant[:CLOSEST])
         return found
@@ -88,7 +91,7 @@ def learn_spelling(texts: pa.ChunkedArray) -> Spelling | None:
     most = counts[0]
     # Of the frequent values themselves those count as known that are no misspellings of even more frequent ones.
     alike = sum(any(other != own for other in near) for own, near in enumerate(_near(words, words)))
-    share = (alike + 0.5) / (len(words) + 1)  # of natural values that are like a frequent one
+    share = max((alike + 0.5) / (len(words) + 1), LIKE_BY_CHANCE)  # of natural values that are like a frequent one
     rare = [(text, count) for count, text in by_count if count < FREQUENT and TIMES_RARER * count <= most]
     near = _near([text for text, _ in rare[: 10 * MOST_ALIKE]], words)
     nearest = [
@@ -100,18 +103,23 @@ def learn_spelling(texts: pa.ChunkedArray) -> Spelling | None:
     like = changes.total() - sum(changes[scheme] for scheme in schemes)
     natural = (len(near) - like + 0.5) * share / (1 - share)  # rare values that are like a frequent one by chance
     odds = max(like - natural, 0.05) / natural
-    return Spelling(words, counts, odds, tuple(sorted({_form(word) for word in words})), tuple(schemes))
+    return Spelling(words, counts, odds, tuple(sorted({form_of(word) for word in words})), tuple(schemes))
 
 
-def _near(texts: Sequence[str], words: Sequence[str]) -> list[list[int]]:
-    """For each text the places of those words that it may be a misspelling of, the nearest first."""
+def _near(texts: Sequence[str], words: Sequence[str], *, strict: bool = True) -> list[list[int]]:
+    """For each text the places of those words that it may be a misspelling of, the nearest first.
+
+    Not `strict` where it is known that the text is wrong, and only asked what it was.
+    """
     near: list[list[int]] = []
     lengths = np.array([len(word) for word in words])
     for start in range(0, len(texts), 1000):
         piece = texts[start : start + 1000]
         own = np.array([len(text) for text in piece])
-        allowed = np.maximum(1, np.maximum(own[:, None], lengths) // LETTERS_PER_SLIP)
-        allowed = np.minimum(allowed, 3 + own[:, None] // 20)
+        longer = np.maximum(own[:, None], lengths)
+        allowed = (
+            np.where(longer > SHORTEST, np.maximum(1, longer // LETTERS_PER_SLIP), 0) if strict else 1 + longer // 6
+        )
         folded = [text.casefold() for text in piece], [word.casefold() for word in words]
         distance = cdist(*folded, scorer=OSA.distance, score_cutoff=int(allowed.max(initial=1)), dtype=np.int32)
         for text, row, most in zip(piece, distance, allowed, strict=True):
@@ -132,13 +140,16 @@ def _change(word: str, text: str) -> str:
 
 
 def _differ(text: str, word: str) -> bool:
-    """In more than digits: room 12 and room 13 are two rooms."""
-    return text != word and re.sub(r"\d", "9", text) != re.sub(r"\d", "9", word)
+    """In more than digits, or in a code in more than which letters: room 12 and room 13, AB-100 and AC-100 are two."""
+    if re.sub(r"[\d\s]", "", text) == re.sub(r"[\d\s]", "", word) and re.search(r"\d", text):
+        return False
+    is_code = " " not in word and any(letter.isdigit() for letter in word)
+    return not is_code or _shape(text) != _shape(word)
 
 
-def _form(text: str) -> str:
-    """Letters and digits as such, runs as one: "AB-123" is "a-9"."""
-    return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_]+", "a", text)))
+def _shape(code: str) -> str:
+    """Letters and digits as such, one by one."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code))
 
 
 # ---------------------------------------------------------------- all checks of a table
@@ -159,13 +170,14 @@ class Checks:
             place = table.column_names.index(name)
             if family(table.schema.field(name).type) != "text":
                 continue
-            coded = table.column(place).combine_chunks().dictionary_encode()
+            column = plain(table.column(place))
+            coded = column.combine_chunks().dictionary_encode()
             texts = coded.dictionary.to_pylist()
             counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(texts)).tolist()
             found = spelling.judge(texts, counts)
             wrong = pa.array([text in found for text in texts], pa.bool_())
             rows = pc.fill_null(wrong.take(coded.indices), False).to_numpy(zero_copy_only=False).nonzero()[0]
-            for row, text in zip(rows.tolist(), table.column(place).take(pa.array(rows)).to_pylist(), strict=True):
+            for row, text in zip(rows.tolist(), column.take(pa.array(rows)).to_pylist(), strict=True):
                 chance, meant = found[text]
                 reason = f"{name} is {text}, which is rare and nearly {' or '.join(meant[:2])}"
                 suspects.append(Suspect(row, place, chance, meant, reason, readable=False))
@@ -187,22 +199,19 @@ class Checks:
         return cls(spellings, entries["identifiers"], {n: tuple(words) for n, words in entries["numbers"].items()})
 
 
-def learn_checks(table: Table, schema: Schema, readers: Readers) -> Checks:
+def learn_checks(table: Table, schema: Schema) -> Checks:
     """What is usual in each column that the user did not tell to ignore."""
     spellings, identifiers, numbers = {}, {}, {}
     for column in schema:
         values = table.understood[column.name]
-        if not isinstance(readers.get(column.name, Words()), Words) and column.kind != IGNORE:
+        if not isinstance(table.readers.get(column.name, Words()), Words) and column.kind != IGNORE:
             numbers[column.name] = _often_written(table, column.name)
         looked_at = column.kind == "category" or (column.kind == IGNORE and column.reason)
-        if not looked_at or family(values.type) not in ("text", "number") or pa.types.is_dictionary(values.type):
+        if not looked_at or family(values.type) not in ("text", "number"):
             continue
+        values = plain(values)
         observed = values.drop_null()
-        if (
-            column.kind == IGNORE
-            and len(observed) > 1
-            and pc.count_distinct(observed).as_py() >= MOST_IDENTIFIERS * len(observed)
-        ):
+        if column.kind == IGNORE and _are_identifiers(column.name, observed):
             identifiers[column.name] = _usual_form(observed)
         elif family(values.type) == "text":
             spelling = learn_spelling(values)
@@ -224,21 +233,31 @@ def _often_written(table: Table, name: str) -> tuple[str, ...]:
     return tuple(found.field("values").take(often).to_pylist())
 
 
+def _are_identifiers(name: str, observed: pa.ChunkedArray) -> bool:
+    """All different but for a few, and numbered, called an id, or with digits and without spaces; not times or mail."""
+    if len(observed) < 2 or pc.count_distinct(observed).as_py() < MOST_IDENTIFIERS * len(observed):
+        return False
+    if family(observed.type) != "text" or IDENTIFIER_NAME.search(name):
+        return True
+    like = pc.match_substring_regex(observed, r"^[^\s@:]*\d[^\s@:]*$")
+    return float(pc.mean(like.cast(pa.float64())).as_py()) >= SAME_FORM
+
+
 def _usual_form(observed: pa.ChunkedArray) -> str:
     if family(observed.type) != "text":
         return ""
-    forms = Counter(_form(text) for text in observed.to_pylist())
+    forms = Counter(form_of(text) for text in observed.to_pylist())
     form, count = forms.most_common(1)[0]
     return form if count >= SAME_FORM * len(observed) else ""
 
 
-def check(table: Table, checks: Checks, readers: Readers) -> Table:
+def check(table: Table, checks: Checks) -> Table:
     """The table with every cell that some check speaks against; what is probably misspelled is not learned from."""
     found = [
         *checks.misspelled(table.understood),
         *_bad_identifiers(checks, table.understood),
-        *_strange_units(checks, table.arrow, readers),
-        *_unreadable(checks, table, readers),
+        *_strange_units(checks, table),
+        *_unreadable(checks, table),
         *_slipped(checks, table.understood),
     ]
     by_cell: dict[tuple[int, int], Suspect] = {}
@@ -257,15 +276,16 @@ def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
     for place, own in rows.items():
         gone = np.zeros(understood.num_rows, dtype=bool)
         gone[own] = True
-        column = pc.if_else(pa.array(gone), pa.scalar(None, understood.schema.types[place]), understood.column(place))
+        held = plain(understood.column(place))
+        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
         understood = understood.set_column(place, understood.column_names[place], column)
     return understood
 
 
-def _unreadable(checks: Checks, table: Table, readers: Readers) -> list[Suspect]:
+def _unreadable(checks: Checks, table: Table) -> list[Suspect]:
     """Cells that should be numbers or dates and are none, with the values that are written nearly so."""
     suspects = []
-    for name, reader in readers.items():
+    for name, reader in table.readers.items():
         place = table.understood.column_names.index(name)
         if isinstance(reader, Words) or not pa.types.is_floating(table.understood.schema.types[place]):
             continue
@@ -274,27 +294,28 @@ def _unreadable(checks: Checks, table: Table, readers: Readers) -> list[Suspect]
             continue
         texts = [str(cell).strip() for cell in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
         words = checks.numbers.get(name, ())
-        what = "date" if isinstance(reader, Dates) else "number"
-        for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
+        for row, text, near in zip(rows.tolist(), texts, _near(texts, words, strict=False), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
-            reason = f"{name} is {text}, which is no {what} such as the others"
+            reason = f"{name} is {text}, which is no {'date' if isinstance(reader, Dates) else 'number'}"
+            if isinstance(reader, Numbers) and reader.decimals is not None and (part := split(text)) is not None:
+                meant, reason = (reader.rounded(part),), f"{name} is {text}, with far more decimals than the others"
             suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
     return suspects
 
 
-def _strange_units(checks: Checks, table: pa.Table, readers: Readers) -> list[Suspect]:
+def _strange_units(checks: Checks, table: Table) -> list[Suspect]:
     """Numbers with a unit that hardly any other has: of "9x%" a digit may be wrong, of "619 paxients" only the unit."""
     suspects = []
-    for name, reader, rows in strange_cells(table, readers):
-        place, words = table.column_names.index(name), checks.numbers.get(name, ())
-        texts = [text.strip() for text in table.column(place).take(pa.array(rows)).to_pylist()]
-        usual = f"the unit {reader.units[0]}" if reader.units[0] else "no unit"
-        for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
+    for name, reader, rows in strange_cells(table.arrow, table.readers):
+        place, words = table.arrow.column_names.index(name), checks.numbers.get(name, ())
+        texts = [text.strip() for text in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
+        for row, text, near in zip(rows.tolist(), texts, _near(texts, words, strict=False), strict=True):
             own = reader.rewrite(text)
             slips = OSA.distance(text.casefold(), own.casefold())
+            near = near if isinstance(reader, Numbers) else []
             closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
             meant = tuple(dict.fromkeys([own, *closer[:MOST_MEANT]]))
-            reason = f"{name} is {text}, written as hardly any other; usually it has {usual}"
+            reason = f"{name} is {text}, written as hardly any other is"
             suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=len(meant) == 1))
     return suspects
 
@@ -314,9 +335,9 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
         for row in again.tolist():
             text = texts[index[row]]
             if text == text:
-                reason = f"{name} is {text} as in row {first[index[row]]}; in all other rows it differs"
+                reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
                 suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
-        odd = {code for code, text in enumerate(texts) if text != text or (form and _form(str(text)) != form)}
+        odd = {code for code, text in enumerate(texts) if text != text or (form and form_of(str(text)) != form)}
         for row in np.flatnonzero(np.isin(index, list(odd))).tolist():
             text = texts[index[row]]
             reason = (
@@ -331,25 +352,37 @@ def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
     suspects = []
     for name, spelling in checks.spellings.items():
         place = table.column_names.index(name)
-        missing = table[name].is_null().to_numpy().nonzero()[0]
-        words = set(spelling.words)
-        if len(missing) == 0 or family(table.schema.field(name).type) != "text":
+        missing = table[name].is_null().to_numpy()
+        if not missing.any() or family(table.schema.field(name).type) != "text":
             continue
         for beside in (place - 1, place + 1):
-            if not 0 <= beside < table.num_columns or family(table.schema.field(beside).type) != "text":
-                continue
-            other = table.column_names[beside]
-            for row, text in zip(
-                missing.tolist(), table.column(beside).take(pa.array(missing)).to_pylist(), strict=True
-            ):
-                left, joint, right = (text or "").rpartition(" ") if beside < place else _first_word(text or "")
-                own, rest = (right, left) if beside < place else (left, right)
-                if joint and rest and own in words:
-                    reason = f"{other} is {text} and {name} is missing: {own} belongs to {name}"
-                    suspects.append(Suspect(row, beside, SLIPPED, (rest.rstrip(" ,;"),), reason, readable=False))
+            if 0 <= beside < table.num_columns and family(table.schema.field(beside).type) == "text":
+                found = _slips(plain(table.column(beside)), missing, set(spelling.words), last=beside < place)
+                for row, text, rest, own in found:
+                    reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
+                    suspects.append(Suspect(row, beside, SLIPPED, (rest,), reason, readable=False))
                     suspects.append(Suspect(row, place, SLIPPED, (own,), reason, readable=False))
     return suspects
 
 
-def _first_word(text: str) -> tuple[str, str, str]:
-    return text.partition(" ")
+def _slips(
+    texts: pa.ChunkedArray, missing: NDArray[np.bool_], words: set[str], *, last: bool
+) -> Iterator[tuple[int, str, str, str]]:
+    """Rows in which the last (or first) word of a text belongs beside it: the text, its rest, and that word.
+
+    A text that also stands where nothing is missing is natural. Its rest must be a value of the column by itself, if
+    natural texts end so too: South Africa beside Africa.
+    """
+    natural = {text for text in texts.filter(pa.array(~missing)).to_pylist() if text}
+    ambiguous = any(_parted(text, last)[0] in words and _parted(text, last)[1] for text in natural)
+    rows = np.flatnonzero(missing)
+    for row, text in zip(rows.tolist(), texts.take(pa.array(rows)).to_pylist(), strict=True):
+        own, rest = _parted(text or "", last)
+        if rest and own in words and text not in natural and (rest in natural or not ambiguous):
+            yield row, text, rest, own
+
+
+def _parted(text: str, last: bool) -> tuple[str, str]:
+    """The last word of a text, or the first, and the rest."""
+    before, _, after = text.rpartition(" ") if last else text.partition(" ")
+    return (after, before.rstrip(" ,;")) if last else (before, after)

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,7 +56,7 @@ SchemaOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-TimeOption = Annotated[float | None, typer.Option("--time-limit", help="Seconds that fitting may take.")]
+TimeOption = Annotated[float | None, typer.Option("--time-limit", min=0.001, help="Seconds that fitting may take.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
@@ -77,7 +78,8 @@ def main() -> None:
     except Exception as error:
         if not (type(error).__module__.startswith("cellmend.") or isinstance(error, OSError | MemoryError)):
             raise
-        talk.print(f"cellmend: {error or type(error).__name__}", style="red", markup=False, highlight=False)
+        said = f"cellmend: {error or type(error).__name__}"
+        talk.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 
@@ -137,7 +139,6 @@ def clean(
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
     threshold = _threshold(fdr, suspicion, top)
     folder = output or Path(f"{table.name.split('.')[0] if table != Path('-') else 'stdin'}-cleaned")
-    _refuse([folder / "findings.csv", folder / "report.html", folder / "model.cellmend"], force)
     _clean(_read(table, quiet), folder, threshold, schema, seed, device, time_limit, formats, force, quiet, as_json)
 
 
@@ -158,15 +159,14 @@ def _clean(
 
     start = time.perf_counter()
     written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
-    _refuse(written, force)
-    mender = _mender(schema, seed, device, time_limit, quiet)
-    source = jobs.tidied(source, mender) if formats else source
-    job = jobs.judge(source, mender, threshold, jobs.fit(source, mender), start)
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, write in zip(
-        written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
-    ):
-        write(path)
+    with _room(folder, written, force):
+        mender = _mender(schema, seed, device, time_limit, quiet)
+        source = jobs.tidied(source, mender) if formats else source
+        job = jobs.judge(source, mender, threshold, jobs.fit(source, mender), start)
+        for path, write in zip(
+            written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
+        ):
+            write(path)
     _tell(job, written, quiet=quiet, as_json=as_json)
 
 
@@ -252,6 +252,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one HTML page about a table, by a model."""
+    if output == Path("-"):
+        raise typer.BadParameter("A report is a file; -o must name one.")
     _refuse([output], force)
     job = _judged(table, model, _threshold(fdr, suspicion, top), device, quiet)
     job.write_report(output)
@@ -313,9 +315,28 @@ def evaluate(
 
 
 def _refuse(paths: Sequence[Path], force: bool) -> None:
-    from cellmend.files import STDIN, refuse_to_overwrite
+    """Before the work: nothing is overwritten, and there is a folder for every file or room for one."""
+    from cellmend.files import STDIN, FileError, refuse_to_overwrite
 
-    refuse_to_overwrite([path for path in paths if path != STDIN], force=force)
+    files_only = [path for path in paths if path != STDIN]
+    refuse_to_overwrite(files_only, force=force)
+    for path in files_only:
+        if not path.parent.is_dir():
+            raise FileError(f"{path} must be in a folder that is there; {path.parent} is none.")
+
+
+@contextmanager
+def _room(folder: Path, paths: Sequence[Path], force: bool) -> Iterator[None]:
+    """The folder, made before the work so that it is known to be writable; gone again if nothing came of it."""
+    from cellmend.files import refuse_to_overwrite
+
+    refuse_to_overwrite(paths, force=force)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
@@ -369,7 +390,7 @@ def _tell(job: Job, written: Sequence[Path], *, quiet: bool, as_json: bool, find
     to_screen = Path("-") in written
     if as_json and not to_screen:
         typer.echo(json.dumps(job.summary() | {"written": [str(path) for path in written]}))
-    elif findings and job.mended.found:
+    elif findings and job.mended.found and not quiet:
         Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
     if quiet:
         return

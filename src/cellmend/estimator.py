@@ -59,8 +59,17 @@ from cellmend.inference import (
 from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
-from cellmend.reading import Dates, describe_columns, learn_readers, readers_from_json, readers_to_json, understand
-from cellmend.schema import Schema, resolve_schema
+from cellmend.reading import (
+    Dates,
+    Reader,
+    describe_columns,
+    learn_reader,
+    learn_readers,
+    readers_from_json,
+    readers_to_json,
+    understand,
+)
+from cellmend.schema import IGNORE, Schema, declared_kinds, resolve_schema
 from cellmend.settings import SCORES, SettingError, check_method, check_number, check_settings, one_of
 from cellmend.tables import Suspect, Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
@@ -186,13 +195,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_settings(self.get_params(deep=False))
         self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
         table = self._read(X, reset=True)
-        asked = {column.name: column.kind for column in Schema.of(self.schema or {})}
-        self.readers_ = {} if table.is_array else learn_readers(table.arrow, asked)
-        table = self._understand(table)
+        self.readers_ = {} if table.is_array else learn_readers(table.arrow, declared_kinds(self.schema))
+        table = _understood(table, self.readers_)
         dates = [name for name, reader in self.readers_.items() if isinstance(reader, Dates)]
         self.schema_ = resolve_schema(table.understood, self.schema, all_real=table.is_array, dates=dates)
-        self.checks_ = learn_checks(table, self.schema_, self.readers_)
-        table = check(table, self.checks_, self.readers_)
+        self.checks_ = learn_checks(table, self.schema_)
+        table = check(table, self.checks_)
         self.encoder_ = TableEncoder.fit(self.schema_, table, robust=self.binned)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         self.network_ = _as_one(self._members()).to(self._device())
@@ -380,7 +388,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def column_findings(self, X: Any) -> dict[str, str]:
         """What holds for whole columns, in words: units, words for missing values; column to sentence."""
-        return describe_columns(self._read(X).arrow, self.readers_)
+        table = self._read(X)
+        return describe_columns(table.arrow, table.readers)
 
     # ------------------------------------------------------------ keeping
 
@@ -421,10 +430,18 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 f"The table must have the columns that it was fitted with, {_some(self.names_)}; "
                 f"it has {_some(table.arrow.column_names)}. Hint: select them in that order."
             )
-        return table if reset else check(self._understand(table), self.checks_, self.readers_)
+        return table if reset else check(_understood(table, self._readers_for(table)), self.checks_)
 
-    def _understand(self, table: Table) -> Table:
-        return replace(table, understood=understand(table.arrow, self.readers_))
+    def _readers_for(self, table: Table) -> dict[str, Reader]:
+        """As learned; a column that was fitted in a type of its own and comes as text is read as of its kind."""
+        readers = dict(self.readers_)
+        for place, column in enumerate(self.schema_):
+            typed = readers.get(column.name) in (None, Dates())
+            numbers = column.kind != "category" and not any(isinstance(level, str) for level in column.levels or ())
+            if typed and numbers and column.kind != IGNORE and not table.is_array and table.holds_text(place):
+                reader = learn_reader(table.arrow.column(place), column.kind)
+                readers |= {column.name: reader} if reader is not None else {}
+        return readers
 
     def _judge(self, first: int, cells: Cells, method: str) -> tuple[Evidence, Generator]:
         generator = self._generator(first)
@@ -509,7 +526,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _find(self, table: Table, whole: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
         """The flagged cells with reasons, the most suspicious first."""
-        words = Wording(table, self.encoder_, self.readers_)
+        words = Wording(table, self.encoder_)
         suspects = {(each.row, each.column): each for each in table.suspects}
         modelled = set(self.encoder_.positions)
         abstain = self.repair_method == "hidden"  # the methods of the paper always have an answer
@@ -549,7 +566,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _repaired(self, table: Table, found: Sequence[Finding], *, fill: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `fill`."""
-        words = Wording(table, self.encoder_, self.readers_)
+        words = Wording(table, self.encoder_)
         repaired = table.with_cells(words.changes(found))
         if not fill:
             return repaired
@@ -566,7 +583,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _write(self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_]) -> Any:
         """The user's table with model values (N, D) in the cells `where` (N, D)."""
-        return self.encoder_.replace(table, values, where, Wording(table, self.encoder_, self.readers_).writers())
+        return self.encoder_.replace(table, values, where, Wording(table, self.encoder_).writers())
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
@@ -696,6 +713,10 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender.device = "auto"
         mender.network_.to(mender._device())
     return mender
+
+
+def _understood(table: Table, readers: Mapping[str, Reader]) -> Table:
+    return replace(table, readers=readers, understood=understand(table.arrow, readers))
 
 
 def _as_one(members: Sequence[RVAE]) -> RVAE:

@@ -19,7 +19,7 @@ from torch import Tensor
 from cellmend.encoding import Cells, EncodedColumn, LevelColumn, RealColumn, TableEncoder
 from cellmend.inference import Reconstruction, best, for_each_network, over_networks, probabilities_of
 from cellmend.network import RVAE
-from cellmend.reading import Dates, Reader, Readers
+from cellmend.reading import Dates, Reader
 from cellmend.tables import Change, Suspect, Table
 
 TYPES = {
@@ -232,7 +232,6 @@ class Wording:
 
     table: Table
     encoder: TableEncoder
-    readers: Readers
 
     def write(self, column: EncodedColumn, value: float) -> Any:
         """A model value as the user's column holds it."""
@@ -242,7 +241,7 @@ class Wording:
 
     def read(self, column: EncodedColumn, texts: Sequence[str]) -> list[float]:
         """Texts of a column as model values; those that it does not know are left out."""
-        reader = self.readers.get(column.name)
+        reader = self.table.readers.get(column.name)
         values = pa.chunked_array([pa.array(texts, pa.string())])
         understood = values if reader is None else pa.chunked_array([reader.read(values).values])
         return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
@@ -258,7 +257,7 @@ class Wording:
     def _reader(self, position: int) -> Reader | None:
         """The reader of a column that holds text or dates; None if it holds what the model holds."""
         dated = pa.types.is_temporal(self.table.arrow.schema.types[position])
-        reader = self.readers.get(self.table.arrow.column_names[position])
+        reader = self.table.readers.get(self.table.arrow.column_names[position])
         return reader if dated or self.table.holds_text(position) else None
 
     def meant(
@@ -292,6 +291,13 @@ class Wording:
                 changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
         return changes
 
+    def spelled(self, column: EncodedColumn, suspect: Suspect, meant: float) -> Any:
+        """The text that may have been meant and says this model value; the nearest if the model knows none."""
+        texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
+        text = texts[0] if texts else suspect.meant[0]
+        position = self.table.arrow.column_names.index(column.name)
+        return text if self.table.holds_text(position) or np.isnan(meant) else column.decode_one(meant)
+
     def value(self, row: int, name: str) -> Any:
         """What stands in a cell, as the user's table has it."""
         return self.table.arrow[name][row].as_py()
@@ -317,11 +323,11 @@ def explain(
     if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
         repair, why = suspect.meant[0], suspect.reason
     elif suspect is not None:
-        if not np.isnan(expected.meant):
-            repair = words.write(column, expected.meant)
+        fits = not isinstance(column, RealColumn) or expected.low <= expected.meant <= expected.high
+        if suspect.meant and (fits or np.isnan(expected.meant)):
+            repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
-            repair = suspect.meant[0] if suspect.meant else _repair(expected, column, words, abstain)
-        why = suspect.reason if suspect.meant else f"{suspect.reason}; {usual_for(given, usual)}"
+            repair, why = _repair(expected, column, words, abstain), f"{suspect.reason}; {usual_for(given, usual)}"
     else:
         repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
         slip = slipped_point(expected, column, words) if abstain else None
@@ -389,7 +395,7 @@ def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> 
 
 def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | None:
     """A bound as a number; dates have none."""
-    is_date = isinstance(words.readers.get(column.name), Dates)
+    is_date = isinstance(words.table.readers.get(column.name), Dates)
     return float(bound) if isinstance(bound, int | float) and not is_date else None
 
 
@@ -400,7 +406,7 @@ def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
         named = [f"{short(level)} ({100 * chance:.0f} %)" for level, chance in levels if chance >= LEAST_LIKELY]
         return " or ".join(named)
     low, high = (float(column.decode_one(bound)) for bound in (expected.low, expected.high))
-    reader = words.readers.get(column.name)
+    reader = words.table.readers.get(column.name)
     if isinstance(reader, Dates):
         return f"{short(reader.write(low, 0))} to {short(reader.write(high, 0))}"
     return f"{about(low)} to {about(high)}"

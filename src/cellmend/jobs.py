@@ -20,11 +20,15 @@ from cellmend.files import TableFile, whole_file
 from cellmend.findings import Finding, Mended, show
 from cellmend.reading import describe_columns, learn_readers, tidy, understand
 from cellmend.report import Facts, write_report
-from cellmend.schema import Schema, SchemaWarning
+from cellmend.schema import SchemaWarning, declared_kinds, did_you_mean
 
 FORMULA = re.compile(
     r"'*[=+\-@\t\r]"
 )  # how a text begins that a spreadsheet may take for a formula, or that was marked
+
+
+class JobError(ValueError):
+    """A table that does not fit its model."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Job:
         self.source.write_changed(path, self.mended.repaired, changes)
 
     def write_report(self, path: Path) -> None:
-        readers, mender = self.mender.readers_, self.mender
+        readers, mender = self.mended.table.readers, self.mender
         rows, learned = self.source.table.num_rows, mender.train_rows or self.source.table.num_rows
         settings = {
             "threshold": str(self.threshold),
@@ -116,17 +120,33 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     return notes
 
 
+def conform(source: TableFile, mender: CellMender) -> None:
+    """Refuse a table that has other columns than the model."""
+    own, names = source.table.column_names, mender.names_ or []
+    for what, missing in (
+        ("lacks", [n for n in names if n not in own]),
+        ("also has", [n for n in own if n not in names]),
+    ):
+        if missing:
+            raise JobError(
+                f"{source.name} must have the columns of the model; it {what} {missing[0]!r}"
+                f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
+            )
+    if own != names:
+        raise JobError(f"{source.name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
+
+
 def judge(source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float) -> Job:
     """Find and repair with a fitted model; `start` is when the job began, by time.perf_counter."""
+    conform(source, mender)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mender.readers_).items()]
+    said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mended.table.readers).items()]
     return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start)
 
 
 def tidied(source: TableFile, mender: CellMender) -> TableFile:
     """The file with its numbers without units and its missing cells empty."""
-    asked = {column.name: column.kind for column in Schema.of(mender.schema or {})}
-    plain = tidy(source.table, learn_readers(source.table, asked))
+    plain = tidy(source.table, learn_readers(source.table, declared_kinds(mender.schema)))
     changes: dict[int, dict[int, str]] = {}
     for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
         if old is new:
@@ -140,6 +160,7 @@ def tidied(source: TableFile, mender: CellMender) -> TableFile:
 
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     """The suspicion of every cell under the table's own column names, and the row scores beside them."""
+    conform(source, mender)
     suspicion, rows = mender.cell_suspicion(source.table), mender.row_scores(source.table)
     name = "row_score"
     while name in source.table.column_names:
@@ -181,7 +202,7 @@ def read_findings(path: Path) -> list[dict[str, str]]:
 
 
 def _written(value: Any) -> Any:
-    return f"{value:.10g}" if isinstance(value, float) else guarded(show(value))
+    return show(value) if isinstance(value, float) else guarded(show(value))
 
 
 def guarded(text: str) -> str:

@@ -144,7 +144,21 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a YAML file."""
-        return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+        try:
+            return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise SchemaError(f"A schema must be a YAML file; {Path(path).name} is no text.") from None
+
+
+def declared_kinds(given: Schema | Mapping[Any, Any] | None) -> dict[str, str]:
+    """Column to kind, as the user gave them; ordered texts are read as those of a category are.
+
+    >>> declared_kinds({"size": {"kind": "ordinal", "levels": ["1 star", "2 stars"]}, "age": "count"})
+    {'size': 'category', 'age': 'count'}
+    """
+    columns = Schema.of(given or {})
+    texts = {column.name: any(isinstance(level, str) for level in column.levels or ()) for column in columns}
+    return {column.name: "category" if texts[column.name] else column.kind for column in columns}
 
 
 def resolve_schema(
@@ -324,7 +338,9 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Dictionary columns as their values, decimals as floats."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    return values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
+    if not pa.types.is_decimal(values.type):
+        return values
+    return pc.round(values.cast(pa.float64()), ndigits=values.type.scale)  # the cast itself is not exact
 
 
 def level_text(value: Any) -> str:

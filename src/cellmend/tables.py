@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -69,6 +69,7 @@ class Table:
     native: Any  # a DataFrame, or a numpy array
     arrow: pa.Table  # column names as text, NaN as null
     understood: pa.Table  # text that holds numbers or dates as those; NaN where it should and does not
+    readers: Mapping[str, Any] = field(default_factory=dict)  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
 
     @property
