@@ -16,6 +16,7 @@ READING_ORDER = [
     "settings",
     "schema",
     "tables",
+    "csvtext",
     "files",
     "reading",
     "checks",

@@ -170,24 +170,29 @@ def test_thresholds_that_cannot_be_are_refused(mender: CellMender, asked, messag
 def naive_order(network, values, shown, own: int) -> list[int]:
     """Columns removed one after the other, each time the one that moves the expectation of `own` most; in loops."""
 
-    def expectation(mask):  # type: ignore[no-untyped-def]
-        decoded = network.decode(network.encode(Cells(values, mask)).mu)
-        for span, probabilities in network.probabilities(decoded):
+    def decoded_by(mask):  # type: ignore[no-untyped-def]
+        return network.decode(network.encode(Cells(values, mask)).mu)
+
+    def distance(mask) -> float:  # type: ignore[no-untyped-def]
+        for (span, before), (_, after) in zip(
+            network.probabilities(whole), network.probabilities(decoded_by(mask)), strict=True
+        ):
             if span.start <= own < span.stop:
-                return probabilities[0, own - span.start]
-        return best(network, decoded)[0, own : own + 1]
+                return float((before[0, own - span.start] - after[0, own - span.start]).abs().sum() / 2)
+        expected = Cells(best(network, whole), torch.ones_like(mask))
+        before, after = (network.log_clean(expected, decoded)[0, own] for decoded in (whole, decoded_by(mask)))
+        return max(float(before - after), 0.0)
 
     shown = shown.clone()
     shown[0, own] = False
-    whole, order = expectation(shown), []
+    whole, order = decoded_by(shown), []
     for _ in range(values.shape[1]):
         moved = {}
         for column in range(values.shape[1]):
             if shown[0, column]:
                 mask = shown.clone()
                 mask[0, column] = False
-                size = 0.5 if len(whole) > 1 else 1.0
-                moved[column] = float(size * (expectation(mask) - whole).abs().sum())
+                moved[column] = distance(mask)
         if not moved:
             break
         worst = max(moved, key=lambda column: moved[column])

@@ -38,7 +38,7 @@ LEAST_LIKELY = 0.05  # a level less probable than this is not named
 NAMED_COLUMNS = 3  # in a reason at most
 REMOVED_COLUMNS = 6  # to see whether they matter: several may tell the same
 ENOUGH = 0.8  # of the change that removing all of them makes; further columns are not named
-NO_INFLUENCE = 0.05  # standard deviations, or probability: then nothing in the row matters
+NO_INFLUENCE = 0.05  # log density, or probability: then nothing in the row matters
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 LONGEST_CHUNK = 8192  # rows decoded at once for that
 CONFIDENT = 0.5  # probability of the best level, or no repair is made
@@ -202,18 +202,22 @@ def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expec
 
 def _changes(network: RVAE, values: Tensor, whole: Tensor, left: Tensor, own: Tensor) -> Tensor:
     """How far the expectation of each cell's own column is from that by the `whole` row, when of what is `left` of it
-    each other column is removed too, (F, D); numbers in model units, levels as total variation.
+    each other column is removed too, (F, D): of levels the total variation, of numbers how much less likely the value
+    expected before becomes, as a logarithm, since an expectation may also become vague.
     """
     cells, columns = values.shape
-    shown = left.unsqueeze(1).repeat(1, columns + 1, 1)  # (F, D + 1, D)
+    shown = left.unsqueeze(1).repeat(1, columns + 1, 1)  # (F, D + 1, D), the last with nothing removed
     inner = torch.arange(columns, device=left.device)
     shown[:, inner, inner] = False
     shown[:, -1] = whole
     asked = Cells(values.unsqueeze(1).expand(shown.shape).flatten(0, 1), shown.flatten(0, 1))
     decoded = network.decode(network.encode(for_each_network(network, asked)).mu)
     every = torch.arange(cells, device=own.device)
-    expected = best(network, decoded).view(cells, columns + 1, columns)[every, :, own]  # (F, D + 1)
-    change = (expected[:, :-1] - expected[:, -1:]).abs()
+    expected = best(network, decoded).view(cells, columns + 1, columns)[:, -1]  # (F, D)
+    tried = Cells(expected.repeat_interleave(columns + 1, 0), torch.ones_like(asked.observed))
+    likely = over_networks(network.log_clean(for_each_network(network, tried), decoded))
+    likely = likely.view(cells, columns + 1, columns)[every, :, own]  # (F, D + 1)
+    change = (likely[:, -1:] - likely[:, :-1]).clamp_min(0)
     for span, probabilities in probabilities_of(network, decoded):
         coded = ((own >= span.start) & (own < span.stop)).nonzero()[:, 0]
         if len(coded):

@@ -1,0 +1,264 @@
+"""CSV, byte for byte: where the records and fields of a file lie in its text, so that only changed cells are new.
+
+A CSV file is read as text, cell by cell, and kept as it was: a repaired copy has new text in the changed cells and the
+old bytes everywhere else, "007", "1.50" and trailing spaces included.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+Changes = Mapping[int, Mapping[int, str]]  # row -> column -> new text of the cell
+
+DELIMITERS = ",;\t|"
+UNIT_SEPARATOR = "\x1f"  # a delimiter that no text holds
+LOOKED_AT = 200  # records from which the delimiter is told
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+QUOTE, NEWLINE, RETURN = b'"\n\r'
+
+
+class FileError(ValueError):
+    """A file that cannot be read or written as a table."""
+
+
+@dataclass(frozen=True)
+class CsvText:
+    """The text of a CSV file and where its records lie in it."""
+
+    content: bytes  # UTF-8, without a byte order mark
+    mark: bytes  # the byte order mark
+    encoding: str
+    delimiter: str
+    starts: NDArray[np.int64]  # (N + 1,) first byte of each record, the header first
+    ends: NDArray[np.int64]  # (N + 1,) the byte after its last, line end not counted
+
+    def with_cells(self, changes: Changes) -> bytes:
+        """The file with new text in these cells and all other bytes as they were; rows count from 0 below the header.
+
+        >>> csv = read_csv_text(b"id,x\\n007, 1.50 \\n", "a.csv")
+        >>> csv.with_cells({0: {1: "2,5"}})
+        b'id,x\\n007,"2,5"\\n'
+        """
+        alone = len(self.names) == 1
+        pieces, done = [], 0
+        for row in sorted(changes):
+            first, last = int(self.starts[row + 1]), int(self.ends[row + 1])
+            for column, (start, end) in enumerate(fields(self.content[first:last], self.delimiter)):
+                if column in changes[row]:
+                    new = _as_field(
+                        changes[row][column], self.content[first + start : first + end], self.delimiter, alone=alone
+                    )
+                    pieces += [self.content[done : first + start], new]
+                    done = first + end
+        whole = b"".join([*pieces, self.content[done:]])
+        return self.mark + (whole if self.encoding.startswith("utf-8") else whole.decode().encode(self._plain_encoding))
+
+    def changed(self, changes: Changes) -> CsvText:
+        """The same file with new text in these cells."""
+        raw = self.with_cells(changes)[len(self.mark) :]
+        content = raw if self.encoding.startswith("utf-8") else raw.decode(self._plain_encoding).encode()
+        return CsvText(content, self.mark, self.encoding, self.delimiter, *records(content, self.delimiter))
+
+    @property
+    def _plain_encoding(self) -> str:
+        """UTF-16 in the order of its mark, which is written apart."""
+        return {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(self.mark, self.encoding)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns as the header names them, by their place where it does not."""
+        header = self.content[self.starts[0] : self.ends[0]]
+        return named([_unquoted(header[start:end]) for start, end in fields(header, self.delimiter)])
+
+    def table(self) -> pa.Table:
+        """All cells as text, (N rows); an empty cell is the empty text."""
+        names = self.names
+        if len(self.starts) == 1:
+            return pa.schema([(name, pa.string()) for name in names]).empty_table()
+        return pa.csv.read_csv(
+            pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]))),
+            read_options=pa.csv.ReadOptions(column_names=names),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+
+
+def read_csv_text(raw: bytes, name: str, delimiter: str | None = None) -> CsvText:
+    """A CSV file's bytes, with encoding and delimiter found out.
+
+    >>> read_csv_text("größe;x\\n1,5;a\\n".encode("cp1252"), "a.csv").delimiter
+    ';'
+    """
+    mark = next((mark for mark in BYTE_ORDER_MARKS if raw.startswith(mark)), b"")
+    text, encoding = _decode(raw[len(mark) :], mark)
+    content = text.encode()
+    if not content.strip():
+        raise FileError(f"{name} must hold a table; it is empty.")
+    starts, ends = records(content, delimiter)
+    first = [content[start:end] for start, end in zip(starts[:LOOKED_AT], ends, strict=False)]
+    delimiter = delimiter or tell_delimiter(first, content)
+    return CsvText(content, mark, encoding, delimiter, starts, ends)
+
+
+def _decode(raw: bytes, mark: bytes) -> tuple[str, str]:
+    """As the mark says, else UTF-8, else the one that Windows wrote before."""
+    marked = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(mark)
+    for encoding in [marked] if marked else ["utf-8", "cp1252"]:
+        try:
+            return raw.decode(encoding), encoding
+        except UnicodeDecodeError:
+            continue
+    return raw.decode("latin-1"), "latin-1"
+
+
+def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each record starts and ends; a line break within quotes does not end one, and empty lines are none.
+
+    >>> starts, ends = records(b'a,b\\n"x\\ny",1\\n\\n2,3')
+    >>> starts.tolist(), ends.tolist()
+    ([0, 4, 13], [3, 11, 16])
+    """
+    data = np.frombuffer(content, dtype=np.uint8)
+    newline = NEWLINE if NEWLINE in content else RETURN
+    breaks = np.flatnonzero(data == newline)
+    if QUOTE in content:
+        lines = list(islice(filter(None, content.splitlines()), LOOKED_AT))
+        breaks = _outside_quotes(content, data, breaks, delimiter or tell_delimiter(lines, content))
+    starts = np.concatenate([[0], breaks + 1])
+    ends = np.concatenate([breaks, [len(data)]])
+    ends = ends - ((ends > starts) & (data[np.maximum(ends - 1, 0)] == RETURN))
+    whole = ends > starts
+    return starts[whole], ends[whole]
+
+
+def _outside_quotes(
+    content: bytes, data: NDArray[np.uint8], breaks: NDArray[np.int64], delimiter: str
+) -> NDArray[np.int64]:
+    """The line breaks that end a record.
+
+    Quotes are in pairs where they open and close fields: a break with an even number before it is outside. Where a
+    quote stands elsewhere (5" pipe), lines are gone through one by one.
+    """
+    edges = list(b"\n\r" + delimiter.encode())
+    opening = (data == QUOTE) & np.isin(np.concatenate([[NEWLINE], data[:-1]]), edges)
+    closing = (data == QUOTE) & np.isin(np.concatenate([data[1:], [NEWLINE]]), edges)
+    if ((data == QUOTE) & ~opening & ~closing).any() or np.count_nonzero(data == QUOTE) % 2:
+        return _outside_quotes_slowly(content, breaks, delimiter)
+    return breaks[np.cumsum(data == QUOTE)[breaks] % 2 == 0]
+
+
+def _outside_quotes_slowly(content: bytes, breaks: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
+    outside, start = [], 0
+    for end in breaks.tolist():
+        if not split(content[start:end], delimiter)[1]:
+            outside.append(end)
+            start = end + 1
+    return np.array(outside, dtype=np.int64)
+
+
+def fields(record: bytes, delimiter: str) -> list[tuple[int, int]]:
+    """Where each field of a record starts and ends, quotes included.
+
+    >>> fields(b'a,"b,c",', ",")
+    [(0, 1), (2, 7), (8, 8)]
+    """
+    return split(record, delimiter)[0]
+
+
+def split(record: bytes, delimiter: str) -> tuple[list[tuple[int, int]], bool]:
+    """The fields of a record, and whether the last one opens a quote that nothing closes.
+
+    A quote opens only at the start of a field, and two of them within are one that is meant.
+    """
+    between, start = delimiter.encode(), 0
+    found: list[tuple[int, int]] = []
+    while True:
+        close = start
+        if record[start : start + 1] == b'"':
+            close = record.find(b'"', start + 1)
+            while close >= 0 and record[close + 1 : close + 2] == b'"':
+                close = record.find(b'"', close + 2)
+            if close < 0:
+                return [*found, (start, len(record))], True
+        end = record.find(between, close)
+        found.append((start, len(record) if end < 0 else end))
+        if end < 0:
+            return found, False
+        start = end + len(between)
+
+
+def tell_delimiter(lines: list[bytes], content: bytes) -> str:
+    """The delimiter that splits the header and gives most records the same number of fields, more than one.
+
+    If there is none, the table has one column, and its delimiter is one that its content does not hold.
+
+    >>> tell_delimiter([b"a;b;c", b"1,5;2;3", b"2,5;4;5"], b"")
+    ';'
+    >>> tell_delimiter([b"greeting", b"Hello, world"], b"greeting\\nHello, world")
+    ';'
+    """
+    header = _header(lines)
+
+    def agreement(delimiter: str) -> tuple[int, int]:
+        width, times = Counter(len(fields(line, delimiter)) for line in lines).most_common(1)[0]
+        return (times, width) if width > 1 and len(fields(header, delimiter)) > 1 else (0, 0)
+
+    best = max(DELIMITERS, key=agreement)
+    if agreement(best) > (0, 0):
+        return best
+    if len(fields(header, ",")) > 1:  # most rows are too short, which is to be said
+        return ","
+    return next((each for each in DELIMITERS if each.encode() not in content), UNIT_SEPARATOR)
+
+
+def _header(lines: list[bytes]) -> bytes:
+    """The first line, and those after it up to the one that closes its quotes."""
+    quotes = np.cumsum([line.count(b'"') for line in lines])
+    last = int(np.argmax(quotes % 2 == 0))
+    return b"\n".join(lines[: last + 1])
+
+
+def named(header: list[str]) -> list[str]:
+    """Names of columns, by their place where they have none.
+
+    >>> named(["id", "", "x"])
+    ['id', 'column 2', 'x']
+    """
+    return [name if name.strip() else f"column {place}" for place, name in enumerate(header, start=1)]
+
+
+def _unquoted(field: bytes) -> str:
+    text = field.decode()
+    return text[1:-1].replace('""', '"') if text.startswith('"') and text.endswith('"') and len(text) > 1 else text
+
+
+def _as_field(text: str, old: bytes, delimiter: str, *, alone: bool) -> bytes:
+    """New text in quotes if the old one was, or if it could not stand without: an empty one `alone` is no record."""
+    special = any(each in text for each in (delimiter, '"', "\n", "\r"))
+    quoted = old.startswith(b'"') or special or (alone and not text)
+    return (f'"{text.replace(chr(34), chr(34) * 2)}"' if quoted else text).encode()
+
+
+def misfit(text: CsvText, name: str, otherwise: str) -> str:
+    """What is wrong with the first record that does not fit the header."""
+    width, must = len(text.names), f"{name} must have as many fields in every row as in its header"
+    newline = b"\n" if b"\n" in text.content else b"\r"
+    for start, end in zip(text.starts.tolist(), text.ends.tolist(), strict=True):
+        found, is_open = split(text.content[start:end], text.delimiter)
+        if is_open or len(found) != width:
+            line = text.content.count(newline, 0, start) + 1
+            if is_open:
+                return f"{name} must have its quotes in pairs; line {line} opens one that nothing closes."
+            return f"{must}; line {line} has {len(found)} and the header {width}."
+    return f"{must}; {otherwise}."
