@@ -169,3 +169,10 @@ def test_a_clean_table_has_no_suspects() -> None:
 def test_left_out_columns_are_named() -> None:
     with pytest.warns(SchemaWarning, match="Left out"):
         resolve_schema(pa.table({"id": [f"a{n}" for n in range(50)], "x": [n / 7 for n in range(50)]}), Schema(()))
+
+
+def test_numbers_with_far_more_decimals_are_suspect_and_said_to_be() -> None:
+    table = checked({"yr": [0.0, 1.0] * 60 + [0.87351119, 1.360216238]})
+    assert [(each.row, each.meant) for each in table.suspects] == [(120, ()), (121, ())]
+    assert "far more decimals" in table.suspects[0].reason
+    assert resolve_schema(table.understood, None)["yr"].kind == "category"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA, Levenshtein
 from rapidfuzz.process import cdist
 
-from cellmend.reading import Dates, Numbers, Words, form_of, split, strange_cells
+from cellmend.reading import Dates, Numbers, Words, form_of, strange_cells
 from cellmend.schema import IDENTIFIER_NAME, IGNORE, MOST_IDENTIFIERS, Schema, family, level_text, plain
 from cellmend.tables import Suspect, Table
 
@@ -297,8 +297,8 @@ def _unreadable(checks: Checks, table: Table) -> list[Suspect]:
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words, strict=False), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
             reason = f"{name} is {text}, which is no {'date' if isinstance(reader, Dates) else 'number'}"
-            if isinstance(reader, Numbers) and reader.decimals is not None and (part := split(text)) is not None:
-                meant, reason = (reader.rounded(part),), f"{name} is {text}, with far more decimals than the others"
+            if isinstance(reader, Numbers) and reader.rounded(text) is not None:
+                meant, reason = (), f"{name} is {text}, with far more decimals than the others"
             suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
     return suspects
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from cellmend.encoding import Cells, EncodedColumn, LevelColumn, RealColumn, TableEncoder
 from cellmend.inference import Reconstruction, best, for_each_network, over_networks, probabilities_of
 from cellmend.network import RVAE
-from cellmend.reading import Dates, Reader
+from cellmend.reading import Dates, Numbers, Reader
 from cellmend.tables import Change, Suspect, Table
 
 TYPES = {
@@ -302,6 +302,15 @@ class Wording:
         position = self.table.arrow.column_names.index(column.name)
         return text if self.table.holds_text(position) or np.isnan(meant) else column.decode_one(meant)
 
+    def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
+        """A number that only has too many decimals, without those; None if it lies where it is not expected."""
+        reader = self.table.readers.get(column.name)
+        number = reader.rounded(show(value)) if isinstance(reader, Numbers) else None
+        if number is None or not isinstance(column, RealColumn):
+            return None
+        inside = expected.low <= column.to_model(number) <= expected.high
+        return self.write(column, column.to_model(number)) if inside else None
+
     def value(self, row: int, name: str) -> Any:
         """What stands in a cell, as the user's table has it."""
         return self.table.arrow[name][row].as_py()
@@ -331,7 +340,9 @@ def explain(
         if suspect.meant and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
-            repair, why = _repair(expected, column, words, abstain), f"{suspect.reason}; {usual_for(given, usual)}"
+            rounded = words.rounded(column, value, expected)
+            repair = _repair(expected, column, words, abstain) if rounded is None else rounded
+            why = f"{suspect.reason}; {usual_for(given, usual)}"
     else:
         repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
         slip = slipped_point(expected, column, words) if abstain else None

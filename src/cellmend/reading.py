@@ -38,7 +38,7 @@ SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
 FEWEST_FINE = 50  # numbers from which it can be told how many decimals are usual
-FAR_MORE = 5  # decimals
+FAR_MORE = 4  # decimals
 MOST_DECIMALS = 8
 MOST_FORMS = 3  # of dates in a column, beside the usual one
 LOOKED_AT = 1000  # different texts from which the form of dates is told
@@ -144,9 +144,12 @@ class Numbers:
         digits = "".join(marks.get(letter, letter) for letter in plain)
         return f"{'-' if value < 0 else ''}{self.before}{digits}{self.after}"
 
-    def rounded(self, part: Part) -> str:
-        """A number with far too many decimals as the column writes it."""
-        return self.write(_number(part.number, self.decimal), self.decimals)
+    def rounded(self, text: str) -> float | None:
+        """The number in a text, with as many decimals as those of the column; None if there is none."""
+        part = split(text)
+        return (
+            None if part is None or self.decimals is None else round(_number(part.number, self.decimal), self.decimals)
+        )
 
     def rewrite(self, text: str) -> str:
         """A readable cell with its own digits and the column's usual unit.
