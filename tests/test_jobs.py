@@ -125,7 +125,10 @@ def test_a_time_limit_ends_training_and_says_so(job: jobs.Job) -> None:
 
 
 def test_tidying_changes_whole_columns_and_nothing_else(job: jobs.Job, tmp_path: Path) -> None:
-    plain = jobs.tidied(job.source, CellMender())
+    plain, said = jobs.tidied(job.source, CellMender())
+    assert len(said) == 1
+    assert said[0].startswith("weight: numbers with the unit kg; ")
+    assert said[0].endswith("; written plainly.")
     assert plain.table["weight"][5].as_py() == "9999.00"
     plain.write_changed(tmp_path / "t.csv", plain.table, {})
     written = (tmp_path / "t.csv").read_bytes().decode()

@@ -161,8 +161,8 @@ def _clean(
     written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
     with _room(folder, written, force):
         mender = _mender(schema, seed, device, time_limit, quiet)
-        source = jobs.tidied(source, mender) if formats else source
-        job = jobs.judge(source, mender, threshold, jobs.fit(source, mender), start)
+        source, said = jobs.tidied(source, mender) if formats else (source, [])
+        job = jobs.judge(source, mender, threshold, [*said, *jobs.fit(source, mender)], start)
         for path, write in zip(
             written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
         ):

@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -260,9 +260,17 @@ class Wording:
 
     def _reader(self, position: int) -> Reader | None:
         """The reader of a column that holds text or dates; None if it holds what the model holds."""
-        dated = pa.types.is_temporal(self.table.arrow.schema.types[position])
-        reader = self.table.readers.get(self.table.arrow.column_names[position])
-        return reader if dated or self.table.holds_text(position) else None
+        return self._read_columns.get(position)
+
+    @cached_property
+    def _read_columns(self) -> dict[int, Reader]:
+        """By place, the readers of columns that hold text or dates; found out once, since every cell is looked at."""
+        names, types = self.table.arrow.column_names, self.table.arrow.schema.types
+        return {
+            names.index(name): reader
+            for name, reader in self.table.readers.items()
+            if pa.types.is_temporal(types[names.index(name)]) or self.table.holds_text(names.index(name))
+        }
 
     def meant(
         self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]
@@ -300,7 +308,7 @@ class Wording:
         texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
         text = texts[0] if texts else suspect.meant[0]
         position = self.table.arrow.column_names.index(column.name)
-        return text if self.table.holds_text(position) or np.isnan(meant) else column.decode_one(meant)
+        return text if position in self._read_columns or np.isnan(meant) else column.decode_one(meant)
 
     def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
         """A number that only has too many decimals, without those; None if it lies where it is not expected."""

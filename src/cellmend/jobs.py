@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from cellmend.estimator import CellMender
@@ -144,18 +143,18 @@ def judge(source: TableFile, mender: CellMender, threshold: Threshold, notes: Se
     return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start)
 
 
-def tidied(source: TableFile, mender: CellMender) -> TableFile:
-    """The file with its numbers without units and its missing cells empty."""
-    plain = tidy(source.table, learn_readers(source.table, declared_kinds(mender.schema)))
+def tidied(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
+    """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
+    readers = learn_readers(source.table, declared_kinds(mender.schema))
+    plain = tidy(source.table, readers)
     changes: dict[int, dict[int, str]] = {}
     for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
-        if old is new:
-            continue
-        texts = new.to_pylist()
-        differ = np.flatnonzero(np.array([a != b for a, b in zip(old.to_pylist(), texts, strict=True)]))
-        for row in differ.tolist():
-            changes.setdefault(row, {})[place] = texts[row]
-    return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes))
+        texts = new.to_pylist() if old is not new else []
+        for row, (before, after) in enumerate(zip(old.to_pylist() if texts else [], texts, strict=True)):
+            if before != after:
+                changes.setdefault(row, {})[place] = after
+    said = [f"{name}: {why}; written plainly." for name, why in describe_columns(source.table, readers).items()]
+    return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes)), said
 
 
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
