@@ -176,3 +176,15 @@ def test_numbers_with_far_more_decimals_are_suspect_and_said_to_be() -> None:
     assert [(each.row, each.meant) for each in table.suspects] == [(120, ()), (121, ())]
     assert "far more decimals" in table.suspects[0].reason
     assert resolve_schema(table.understood, None)["yr"].kind == "category"
+
+
+def test_natural_texts_of_two_words_stay_whole() -> None:
+    """South Africa stands where the continent is given too, and Dark is no colour."""
+    countries = ["South Africa", "Kenya", "Peru"] * 20
+    table = checked(
+        {"country": [*countries, "South Africa"], "continent": ["Africa", "Africa", "America"] * 20 + [None]}
+    )
+    assert found(table, 0) == []
+    colours = ["Blue", "Dark Blue", "Red"] * 20
+    table = checked({"colour": [*colours, "Pale Blue"], "shade": ["Blue", "Blue", "Red"] * 20 + [None]})
+    assert found(table, 0) == []
