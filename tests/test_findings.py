@@ -244,6 +244,16 @@ def test_a_value_is_open_if_no_level_reaches_one_half_or_the_interval_is_as_wide
     assert not is_open(Expectation(0, 0, 0.0, 0.0, 0.0, 0.69 * width, [], np.nan), real)
 
 
+def test_intervals_end_where_the_column_does() -> None:
+    rng = np.random.default_rng(0)
+    amount = np.where(rng.random(300) < 0.8, 0.0, rng.exponential(50, 300).round(2))
+    table = pd.DataFrame({"amount": amount, "x": rng.normal(size=300).round(2)})
+    findings = CellMender(**SMALL).fit(table).findings(table, top=600)
+    amounts = findings[findings["column"] == "amount"]
+    assert amounts["low"].min() == 0
+    assert amounts["high"].max() <= amount.max()
+
+
 def test_the_methods_of_the_paper_always_repair(fitted: CellMender, table) -> None:
     mender = copy.deepcopy(fitted).set_params(repair_method="map")
     table.loc[3, "city"] = "Atlantis"

@@ -90,6 +90,10 @@ class RealColumn(NumberColumn):
     so gross (9999 among tens) that all other values would be the same beside them."""
 
     knots: tuple[float, ...]  # rising, standardised; between them lie nearly all values
+    reach: tuple[float, float] = (
+        -FARTHEST,
+        FARTHEST,
+    )  # the least and the greatest value that is not gross, standardised
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
@@ -99,7 +103,9 @@ class RealColumn(NumberColumn):
         decimals = _decimals(numbers, single=values.type == pa.float32())
         with np.errstate(over="ignore"):
             standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
-        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots(standardised).tolist()))
+        usual = standardised[~_gross(numbers)]
+        reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
+        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots(standardised).tolist()), reach)
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):

@@ -337,6 +337,7 @@ def explain(
     With `abstain` there is no repair where the row leaves the value open.
     """
     column = words.encoder.columns[expected.column]
+    expected = _within_reach(expected, column)
     value = words.value(expected.row, column.name)
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
@@ -368,6 +369,14 @@ def explain(
         high=_bound(high, words, column),
         reason=why,
     )
+
+
+def _within_reach(expected: Expectation, column: EncodedColumn) -> Expectation:
+    """The interval without what the column never holds: no amounts below 0, no percentages above 100."""
+    if not isinstance(column, RealColumn):
+        return expected
+    least, most = min(column.reach[0], expected.repair), max(column.reach[1], expected.repair)
+    return replace(expected, low=max(expected.low, least), high=min(expected.high, most))
 
 
 def explain_suspect(suspect: Suspect, table: Table) -> Finding:
