@@ -126,7 +126,8 @@ def test_calibration_compares_suspicion_with_what_is_wrong(cells: list[tuple[flo
         )
     assert found["calibration_error"] == pytest.approx(error)
     ordered = sorted(cells, key=lambda cell: -cell[0])
-    cutoffs = [s for k, (s, _) in enumerate(ordered, 1) if sum(1 - each for each, _ in ordered[:k]) / k <= 0.2 + 1e-12]
+    clean = [sum(1 - each for each, _ in ordered[:k]) / k for k in range(1, len(ordered) + 1)]
+    cutoffs = [s for share, (s, _) in zip(clean, ordered, strict=True) if share <= 0.2 + 1e-12 and s >= 0.5]
     flagged = [wrong for s, wrong in cells if cutoffs and s >= min(cutoffs)]
     if len({s for s, _ in cells}) == len(cells):  # with ties a cutoff takes all or none of them
         assert found["false_share"] == pytest.approx(1 - np.mean(flagged) if flagged else 0.0)

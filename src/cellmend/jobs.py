@@ -219,4 +219,4 @@ def unguarded(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) is not None
+    return re.fullmatch(r"-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) is not None
