@@ -47,7 +47,6 @@ def main() -> None:
         say(f"  cells               {measures(flagged, wrong)}")
         gaps = missing(dirty)
         say(f"  without missing     {measures(flagged & ~gaps, wrong & ~gaps)}")
-        by_column = np.zeros_like(wrong)
         plain = tidy(dirty, mender.readers_)
         by_column = np.stack(
             [

@@ -180,7 +180,10 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
     assert done.stderr == ""
     done = run("report", str(new), "-m", model, "-o", str(tmp_path / "r.html"), "--top", "3", "--json")
     assert (done.returncode, json.loads(done.stdout)["flagged"]) == (0, 3)
-    assert (tmp_path / "r.html").read_text().startswith("<!")
+    page = (tmp_path / "r.html").read_text()
+    assert page.startswith("<!")
+    assert "model.cellmend" in page
+    assert "fitted on" not in page, "it was fitted to another table"
 
 
 def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:

@@ -382,7 +382,7 @@ def _judged(table: Path, model: Path, threshold: Threshold, device: str, quiet: 
 
     mender = _load(model, device, quiet)
     source = _read(table, quiet)
-    return jobs.judge(source, mender, threshold, [], time.perf_counter())
+    return jobs.judge(source, mender, threshold, [], time.perf_counter(), model.name)
 
 
 def _tell(job: Job, written: Sequence[Path], *, quiet: bool, as_json: bool, findings: bool = True) -> None:

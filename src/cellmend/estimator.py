@@ -475,7 +475,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Suspicion of the cells of each row that the model does not see, (N,)."""
         modelled, rows = set(self.encoder_.positions), np.zeros(table.arrow.num_rows)
         for each in table.suspects:
-            if each.column not in modelled or (each.hidden):
+            if each.column not in modelled or each.hidden:
                 rows[each.row] += each.suspicion
         return rows
 

@@ -276,13 +276,13 @@ class Wording:
         self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]
     ) -> dict[tuple[int, int], list[float]]:
         """Of cells of these rows the model values that may have been meant, by place in `rows` and model column."""
-        found = {}
-        for d, position in enumerate(self.encoder.positions):
-            for place, row in enumerate(rows.tolist()):
-                suspect = suspects.get((row, position))
-                if suspect is not None and suspect.meant:
-                    found[place, d] = self.read(self.encoder.columns[d], suspect.meant)
-        return found
+        places = {row: place for place, row in enumerate(rows.tolist())}
+        columns = {position: d for d, position in enumerate(self.encoder.positions)}
+        return {
+            (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
+            for (row, position), suspect in suspects.items()
+            if row in places and position in columns and suspect.meant
+        }
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
         """The repairs of each column, by its place in the table."""

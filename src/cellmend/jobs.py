@@ -54,6 +54,7 @@ class Job:
     threshold: Threshold
     notes: Sequence[str]
     seconds: float
+    model: str  # name of the file that the model came from; "" if it was fitted to this table
 
     @property
     def repaired(self) -> int:
@@ -89,11 +90,9 @@ class Job:
     def write_report(self, path: Path) -> None:
         readers, mender = self.mended.table.readers, self.mender
         rows, learned = self.source.table.num_rows, mender.train_rows or self.source.table.num_rows
-        settings = {
-            "threshold": str(self.threshold),
-            "seed": str(mender.random_state),
-            "fitted on": f"{learned:,} of {rows:,} rows" if learned < rows else "all rows",
-        }
+        fitted = {"fitted on": f"{learned:,} of {rows:,} rows" if learned < rows else "all rows"}
+        settings = {"threshold": str(self.threshold), "seed": str(mender.random_state)}
+        settings |= {"model": self.model} if self.model else fitted
         facts = Facts(
             name=self.source.name,
             seconds=self.seconds,
@@ -135,12 +134,14 @@ def conform(source: TableFile, mender: CellMender) -> None:
         raise JobError(f"{source.name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
 
 
-def judge(source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float) -> Job:
-    """Find and repair with a fitted model; `start` is when the job began, by time.perf_counter."""
+def judge(
+    source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
+) -> Job:
+    """Find and repair with a model, of this name if it was fitted before; `start` is by time.perf_counter."""
     conform(source, mender)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
     said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mended.table.readers).items()]
-    return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start)
+    return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start, model)
 
 
 def tidied(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
