@@ -11,7 +11,17 @@ from scipy import stats
 from scipy.special import expit, log_softmax, softmax
 
 from cellmend.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
-from cellmend.likelihoods import Category, Count, Distributions, Ordinal, Real, log_sigmoid_difference, sample_levels
+from cellmend.likelihoods import (
+    MIXTURE_LOG_VARIANCE,
+    Category,
+    Count,
+    Distributions,
+    GaussianLogDensity,
+    Ordinal,
+    Real,
+    log_sigmoid_difference,
+    sample_levels,
+)
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 7
@@ -72,12 +82,21 @@ def test_the_variance_of_a_real_is_held_within_bounds() -> None:
 
 
 def test_category_is_softmax_when_clean_and_uniform_when_corrupted() -> None:
-    decoded = 30 * numbers(ROWS, 10)  # far apart: a shared maximum would underflow
+    decoded = 20 * numbers(ROWS, 10)  # far apart: a shared maximum would underflow
     values = torch.stack([torch.randint(0, c, (ROWS,)) for c in (3, 5, 2)], dim=1)
     blocks = np.split(decoded.numpy(), [3, 8], axis=1)
     expected = np.stack([log_softmax(b, axis=1)[np.arange(ROWS), values[:, d]] for d, b in enumerate(blocks)], axis=1)
     np.testing.assert_allclose(category().log_clean(values.float(), decoded), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(category().log_corrupted(values.float())[0], np.log([1 / 3, 1 / 5, 1 / 2]), rtol=1e-6)
+
+
+def test_no_level_is_less_likely_than_a_float_can_say() -> None:
+    """Beyond exp(-80) all levels are alike, and the gradient still points to the chosen one."""
+    decoded = torch.tensor([[0.0, 300.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], requires_grad=True)
+    found = category().log_clean(torch.zeros(1, 3), decoded)
+    assert found[0, 0].item() == pytest.approx(-80.0)
+    (gradient,) = torch.autograd.grad(found[0, 0], decoded)
+    torch.testing.assert_close(gradient[0, :3], torch.tensor([1.0, -1.0, 0.0]))
 
 
 def test_category_probabilities_are_the_softmax_and_nothing_beyond_a_columns_levels() -> None:
@@ -304,3 +323,48 @@ def test_binned_inputs_say_how_far_each_stretch_is_passed() -> None:
     )
     expected = [[0, 0, 0, 0], [0.25, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0.5, 0], [1, 1, 1, 1]]
     np.testing.assert_allclose(found[:, :4], expected, atol=1e-6)
+
+
+def slow_mixture(real: Real, values: torch.Tensor, decoded: torch.Tensor) -> torch.Tensor:
+    """The same density by torch's own operations, whose gradients torch works out."""
+    own = decoded.view(*decoded.shape[:-1], real.columns, real.each)
+    shape = *own.shape[:-1], real.how.components
+    means = torch.cat([own[..., :1], real.places.expand(shape)], -1)
+    log_variances = torch.cat([own[..., 1:2] + real.log_variance[:, None], real.widths.expand(shape)], -1)
+    scales = (0.5 * log_variances.clamp(*MIXTURE_LOG_VARIANCE)).exp()
+    components = torch.distributions.Normal(means, scales)
+    weights = torch.distributions.Categorical(logits=own[..., 2:])
+    return torch.distributions.MixtureSameFamily(weights, components).log_prob(values)
+
+
+def test_gradients_of_a_mixture_are_those_of_torch(mixture: Real) -> None:
+    """Also where a variance is at its bound, and where stacked networks have their own columns."""
+    values, decoded = numbers(ROWS, mixture.columns), numbers(ROWS, mixture.width).requires_grad_()
+    with torch.no_grad():
+        mixture.widths[0, 0] = -9.0
+        decoded[0, 1] = 7.0
+    weights = [decoded, *mixture.parameters()]
+    factor = numbers(ROWS, mixture.columns)
+    found = torch.autograd.grad((mixture.log_clean(values, decoded) * factor).sum(), weights)
+    expected = torch.autograd.grad((slow_mixture(mixture, values, decoded) * factor).sum(), weights)
+    for own, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_a_gaussian_and_of_levels_are_those_of_torch() -> None:
+    values, mean, spread = numbers(ROWS, 3), numbers(ROWS, 3), numbers(1, 3)
+    weights = [mean.requires_grad_(), spread.requires_grad_()]
+    factor = numbers(ROWS, 3)
+    found = GaussianLogDensity.apply(values, mean, spread)
+    expected = torch.distributions.Normal(mean, (0.5 * spread).exp()).log_prob(values)
+    torch.testing.assert_close(found, expected)
+    pairs = [(found, expected, weights)]
+    levels, decoded = torch.tensor([[0, 4, 1]] * ROWS), (5 * numbers(ROWS, 10)).requires_grad_()
+    blocks = decoded.split([3, 5, 2], -1)
+    plain = torch.stack([b.log_softmax(-1).gather(-1, levels[:, d, None])[:, 0] for d, b in enumerate(blocks)], -1)
+    pairs.append((category().log_clean(levels.float(), decoded), plain, [decoded]))
+    for own, other, by in pairs:
+        for one, two in zip(
+            torch.autograd.grad((own * factor).sum(), by), torch.autograd.grad((other * factor).sum(), by), strict=True
+        ):
+            torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)

@@ -18,6 +18,7 @@ from cellmend.network import (
     elbo,
     gate_kl,
     latent_kl,
+    rows_of,
     sample_latent,
     stack,
     unstack,
@@ -95,6 +96,33 @@ def test_gradients_are_the_same_by_look_up_and_by_product() -> None:
         torch.testing.assert_close(net.get_parameter(name).grad, gradient, msg=name)
 
 
+@pytest.mark.parametrize("small", [0, 1024])  # tables too large for a product, and small ones
+def test_gradients_of_the_first_layer_are_those_of_the_plain_version(small: int, monkeypatch) -> None:
+    """One column has many more levels than the others, so that they are multiplied in two groups."""
+    monkeypatch.setattr("cellmend.network.SMALL_TABLE", small)
+    monkeypatch.setattr("cellmend.network.WORTH_A_CUT", 1)
+    net, given = network(), cells()
+    assert len(net.embeddings.counts) == 2
+    factor = torch.randn(ROWS, 11, generator=generator(3))
+    weights = [net.embeddings.vectors, *net.encoder_input.parameters()]
+    fast = net.encoder_input(net.inputs(given), net.embeddings)
+    for one, two in zip(
+        torch.autograd.grad((fast * factor).sum(), weights),
+        torch.autograd.grad((slow_hidden(net, given) * factor).sum(), weights),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_of_the_kl_is_that_of_torch() -> None:
+    mu, log_variance = (torch.randn(5, 3, generator=generator(seed)).requires_grad_() for seed in (0, 1))
+    factor = torch.randn(5, generator=generator(2))
+    plain = kl_divergence(Normal(mu, (0.5 * log_variance).exp()), Normal(0.0, 1.0)).sum(-1)
+    found = torch.autograd.grad((latent_kl(Latent(mu, log_variance)) * factor).sum(), [mu, log_variance])
+    for one, two in zip(found, torch.autograd.grad((plain * factor).sum(), [mu, log_variance]), strict=True):
+        torch.testing.assert_close(one, two)
+
+
 def test_a_missing_cell_does_not_enter() -> None:
     net, given = network(), cells()
     other = Cells(torch.where(given.observed, given.values, 1.0), given.observed)
@@ -153,6 +181,10 @@ def test_samples_of_z_have_the_encoders_mean_and_variance() -> None:
     torch.testing.assert_close(z.var(0), torch.tensor([1.0, np.exp(-2.0)]).float(), atol=0, rtol=0.03)
 
 
+def bound(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, *, alpha, **settings) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    return elbo(net, rows_of(net, given, alpha=alpha), z, latent, alpha=alpha, **settings)
+
+
 def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: float) -> torch.Tensor:
     """Equation 6 of the paper, cell by cell, with pi by equation 9."""
     log_clean, log_corrupted = net.log_clean(given, net.decode(z)), net.log_corrupted(given)
@@ -179,7 +211,7 @@ def test_stacked_networks_answer_as_each_does_alone(rows: int) -> None:
     joint = Cells(torch.stack([t.values for t in tables]), torch.stack([t.observed for t in tables]))
     for weights in ("coordinate", "amortized", "none"):
         latent = both.encode(joint)
-        found = elbo(
+        found = bound(
             both,
             joint,
             latent.mu,
@@ -190,7 +222,7 @@ def test_stacked_networks_answer_as_each_does_alone(rows: int) -> None:
         )
         for place, (net, given, alpha) in enumerate(zip(networks, tables, (0.9, 0.5), strict=True)):
             own = net.encode(given)
-            expected = elbo(net, given, own.mu, own, weights=weights, alpha=alpha, kl_weight=1.0)
+            expected = bound(net, given, own.mu, own, weights=weights, alpha=alpha, kl_weight=1.0)
             torch.testing.assert_close(found[place], expected, rtol=1e-4, atol=1e-4)
     with torch.no_grad():
         for parameter in both.parameters():
@@ -206,7 +238,7 @@ def test_the_bound_is_equation_6() -> None:
     net, given = network(), cells(12)
     latent = net.encode(given)
     z = sample_latent(latent, generator())
-    found = elbo(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
+    found = bound(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
     torch.testing.assert_close(found, slow_elbo(net, given, z, latent, 0.9), rtol=1e-4, atol=1e-4)
 
 
@@ -214,7 +246,7 @@ def test_the_bound_is_equation_6() -> None:
 def test_without_weights_the_bound_is_that_of_a_vae() -> None:
     net, given = network(), cells()
     latent = net.encode(given)
-    found = elbo(net, given, latent.mu, latent, weights="none", alpha=0.9, kl_weight=1.0)
+    found = bound(net, given, latent.mu, latent, weights="none", alpha=0.9, kl_weight=1.0)
     log_clean = net.log_clean(given, net.decode(latent.mu))
     torch.testing.assert_close(found, (log_clean * given.observed).sum(1) - latent_kl(latent))
 
@@ -224,7 +256,7 @@ def test_the_gradient_of_the_decoder_is_weighted_by_pi() -> None:
     net, given = network(), cells()
     latent = net.encode(given)
     z = sample_latent(latent, generator()).detach()
-    elbo(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0).sum().backward()
+    bound(net, given, z, latent, weights="coordinate", alpha=0.9, kl_weight=1.0).sum().backward()
     found = net.decoder_output.weight.grad
     assert found is not None
     log_clean = net.log_clean(given, net.decode(z))
@@ -238,12 +270,12 @@ def test_the_gradient_of_the_decoder_is_weighted_by_pi() -> None:
 def test_the_amortized_bound_equals_the_coordinate_bound_when_its_head_gives_the_same_pi(monkeypatch) -> None:
     net, given = network(amortized=True), cells()
     latent = net.encode(given)
-    coordinate = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
+    coordinate = bound(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0)
     best = clean_logit(net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given), alpha=0.9)
-    other = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
+    other = bound(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
     assert (other <= coordinate + 1e-4).all()  # pi of equation 9 is the best there is
     monkeypatch.setattr(net, "weight_logits", lambda _: best)
-    same = elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
+    same = bound(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0)
     torch.testing.assert_close(same, coordinate)
 
 
@@ -251,9 +283,9 @@ def test_the_amortized_head_follows_the_gradient_of_the_whole_bound() -> None:
     """d bound / d logit = pi (1 - pi) (log p - log p0 + log odds of alpha - logit), by hand."""
     net, given = network(amortized=True), cells()
     latent = net.encode(given)
-    elbo(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0).sum().backward()
+    bound(net, given, latent.mu, latent, weights="amortized", alpha=0.9, kl_weight=1.0).sum().backward()
     with torch.no_grad():
-        logit = net.weight_logits(given)
+        logit = net.weight_logits(net.inputs(given))
         odds = net.log_clean(given, net.decode(latent.mu)) - net.log_corrupted(given) + np.log(0.9 / 0.1)
         pi = logit.sigmoid()
         by_logit = pi * (1 - pi) * (odds - logit) * given.observed
@@ -266,7 +298,7 @@ def test_the_amortized_head_follows_the_gradient_of_the_whole_bound() -> None:
 def test_the_bound_at_the_best_pi_is_the_log_likelihood_of_the_mixture() -> None:
     net, given = network(), cells(missing=0.0)
     latent = net.encode(given)
-    found = elbo(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0) + latent_kl(latent)
+    found = bound(net, given, latent.mu, latent, weights="coordinate", alpha=0.9, kl_weight=1.0) + latent_kl(latent)
     clean, corrupted = net.log_clean(given, net.decode(latent.mu)), net.log_corrupted(given)
     mixture = torch.logaddexp(clean + np.log(0.9), corrupted + np.log(0.1)).sum(1)
     torch.testing.assert_close(found, mixture, rtol=1e-4, atol=1e-4)
@@ -340,5 +372,5 @@ def test_the_kl_weight_counts_the_kl_so_many_times() -> None:
     net, given = network(), cells()
     latent = net.encode(given)
     settings = {"weights": "coordinate", "alpha": 0.9}
-    whole, none = (elbo(net, given, latent.mu, latent, kl_weight=weight, **settings) for weight in (1.0, 0.0))
+    whole, none = (bound(net, given, latent.mu, latent, kl_weight=weight, **settings) for weight in (1.0, 0.0))
     torch.testing.assert_close(none - whole, latent_kl(latent))

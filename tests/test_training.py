@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from cellmend.encoding import Cells, LevelColumn, RealColumn
-from cellmend.network import RVAE, elbo, stack, unstack
-from cellmend.training import TrainingError, hide_some, train
+from cellmend.network import RVAE, elbo, gates, rows_of, stack, unstack
+from cellmend.training import Adam, TrainingError, hide_some, train
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 
@@ -54,8 +54,8 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 
 def test_every_row_is_seen_once_an_epoch_in_a_new_order(monkeypatch) -> None:
     network, cells, seen = small_network(), line_cells(7), []
-    encode = network.encode
-    monkeypatch.setattr(network, "encode", lambda batch: seen.append(batch.values[:, 0]) or encode(batch))
+    inputs_of = network.inputs_of
+    monkeypatch.setattr(network, "inputs_of", lambda values, known: seen.append(values[:, 0]) or inputs_of(values, known))
     run(network, cells, batch_size=3, epochs=2)
     assert [len(batch) for batch in seen] == [3, 3, 1, 3, 3, 1]
     first, second = torch.cat(seen[:3]), torch.cat(seen[3:])
@@ -72,17 +72,20 @@ def test_each_cell_has_the_alpha_that_was_last_revised(monkeypatch) -> None:
         asked.append(len(used))
         return (cells.values * len(asked)).sigmoid()
 
-    def spy(network, batch, z, latent, *, alpha, **settings):  # type: ignore[no-untyped-def]
-        used.append((batch.values, alpha.clone()))
-        return elbo(network, batch, z, latent, alpha=alpha, **settings)
+    def spy(network, batch, *others, **settings):  # type: ignore[no-untyped-def]
+        used.append(batch)
+        return elbo(network, batch, *others, **settings)
 
     monkeypatch.setattr("cellmend.training.elbo", spy)
     monkeypatch.setattr("cellmend.training.REVISIONS", (0.5, 0.75, 1.0))
-    run(small_network(), cells, batch_size=25, epochs=4, revise=revise)
+    network = small_network()
+    run(network, cells, batch_size=25, epochs=4, revise=revise)
     assert asked == [4, 6]  # after two and three epochs of two batches; not after the last
-    for place, (values, alpha) in enumerate(used):
-        expected = torch.full_like(values, 0.95) if place < 4 else (values * (1 if place < 6 else 2)).sigmoid()
-        torch.testing.assert_close(alpha, expected)
+    for place, rows in enumerate(used):
+        alpha = torch.tensor(0.95) if place < 4 else (rows.values * (1 if place < 6 else 2)).sigmoid()
+        log_corrupted = network.log_corrupted(Cells(rows.values, rows.known.bool()))
+        for found, expected in zip((rows.favour, rows.floor), gates(log_corrupted, alpha=alpha), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_weight_decay_pulls_the_weights_to_zero() -> None:
@@ -99,7 +102,8 @@ def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
         network.encoder_output.bias[2:] = -15.0
         network.encoder_output.weight[:, 2:] = 0.0
     latent = network.encode(cells)
-    (-elbo(network, cells, latent.mu, latent, weights="none", alpha=0.95, kl_weight=1.0).sum()).backward()
+    rows = rows_of(network, cells, alpha=0.95)
+    (-elbo(network, rows, latent.mu, latent, weights="none", alpha=0.95, kl_weight=1.0).sum()).backward()
     before, gradient = network.decoder_output.weight.detach().clone(), network.decoder_output.weight.grad.clone()
     run(network, cells, weights="none", epochs=1, batch_size=20, weight_decay=3.0)
     step = -1e-2 * torch.sign(gradient + 3.0 * before)
@@ -203,10 +207,10 @@ def test_weight_decay_of_each_stacked_network_is_adams() -> None:
 def test_a_random_share_of_each_row_is_hidden() -> None:
     rows, columns = 4000, 50
     observed = torch.arange(rows * columns).view(rows, columns) % 7 > 0
-    seen, asked = hide_some(Cells(torch.ones(rows, columns), observed), 0.6, torch.Generator().manual_seed(0))
-    assert torch.equal(seen.observed | asked.observed, observed)
-    assert not (seen.observed & asked.observed).any()
-    share = asked.observed.sum(1) / observed.sum(1)
+    seen, asked = hide_some(observed.float(), 0.6, torch.Generator().manual_seed(0))
+    assert torch.equal(seen + asked, observed.float())
+    assert not (seen * asked).any()
+    share = asked.sum(1) / observed.sum(1)
     assert abs(share.mean() - 0.3) < 0.01
     # Uniform between 0 and 0.6, and on top of it the chance of each cell.
     assert abs(share.var() - (0.6**2 / 12 + (0.3 - 0.12) / 43)) < 0.003
@@ -254,3 +258,17 @@ def test_the_learning_rate_falls_along_a_cosine() -> None:
         )
         moved[schedule] = (seen[-1] - seen[-2]).abs().max()
     assert moved["cosine"] < 0.02 * moved["constant"]
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3])
+def test_adam_is_that_of_torch(weight_decay: float) -> None:
+    ours, theirs = (torch.nn.Linear(3, 2) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    adam = Adam(ours, torch.tensor(0.01), weight_decay)
+    other = torch.optim.Adam(theirs.parameters(), lr=0.01, weight_decay=weight_decay)
+    for x in torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(0)):
+        adam.step(ours(x).square().sum())
+        other.zero_grad()
+        theirs(x).square().sum().backward()
+        other.step()
+    torch.testing.assert_close(ours.weight, theirs.weight)

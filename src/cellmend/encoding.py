@@ -51,10 +51,10 @@ class Cells:
 
 
 def take_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows (B,) of a table (N, D); or of stacked tables (M, N, D), of each its own (M, B)."""
+    """Rows (B,) of tables (..., N, D); or of stacked tables (..., M, N, D), of each its own (M, B)."""
     if rows.dim() == 1:
-        return table[rows]
-    return table.gather(-2, rows.unsqueeze(-1).expand(*rows.shape, table.shape[-1]))
+        return table.index_select(-2, rows)
+    return table.gather(-2, rows.unsqueeze(-1).expand(*table.shape[:-2], rows.shape[-1], table.shape[-1]))
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ NO_WRITERS: Writers = {}
 class TableEncoder:
     """Tables to cells and cells to tables, by what `fit` learned of each modelled column.
 
-    `columns` stand grouped by kind, so that the network handles a kind as one slice;
+    `columns` stand grouped by kind, so that the network handles a kind as one slice, those of few levels first;
     `positions[d]` is the place of model column d in the user's table.
 
     >>> from cellmend.tables import read_table
@@ -247,7 +247,7 @@ class TableEncoder:
     """
 
     def __init__(self, columns: Iterable[EncodedColumn], names: list[str]) -> None:
-        self.columns = sorted(columns, key=lambda c: KINDS.index(c.kind))
+        self.columns = sorted(columns, key=_place)
         self.positions = [names.index(column.name) for column in self.columns]
 
     @classmethod
@@ -295,6 +295,11 @@ class TableEncoder:
     @classmethod
     def from_json(cls, columns: list[dict[str, Any]], names: list[str]) -> TableEncoder:
         return cls([_column_from_json(entry) for entry in columns], names)
+
+
+def _place(column: EncodedColumn) -> tuple[int, int]:
+    """By kind, and within a kind by the number of levels."""
+    return KINDS.index(column.kind), len(column.levels) if isinstance(column, LevelColumn) else 0
 
 
 def _written(

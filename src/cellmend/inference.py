@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from cellmend.encoding import Cells
-from cellmend.network import RVAE, clean_logit, elbo, sample_latent
+from cellmend.network import LOG_IMPOSSIBLE, RVAE, clean_logit, elbo, rows_of, sample_latent
 
 READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden first
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
@@ -75,7 +75,7 @@ def judge(network: RVAE, cells: Cells, *, method: str, weights: str, alpha: floa
     log_corrupted = network.log_corrupted(cells)
     logit = clean_logit(log_clean, log_corrupted, alpha=alpha)
     if weights == "amortized" and method == "map":
-        logit = torch.where(cells.values.isfinite(), network.weight_logits(cells), logit)
+        logit = torch.where(cells.values.isfinite(), network.weight_logits(network.inputs(cells)), logit)
     one, certain = logit.unsqueeze(0), logit.new_zeros(1, len(logit))
     return Evidence(log_clean, log_corrupted, logit, decoded, drawn, logit, one, certain)
 
@@ -219,7 +219,10 @@ def lower_bound(
     """ELBO of each row at one sample of z, (B,)."""
     latent = network.encode(cells)
     z = sample_latent(latent, generator) if kl_weight else latent.mu  # as in training
-    return elbo(network, cells, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
+    rows = rows_of(network, cells, alpha=alpha)
+    bound = elbo(network, rows, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
+    impossible = (cells.observed & ~cells.values.isfinite()).sum(-1)
+    return bound + impossible * (LOG_IMPOSSIBLE if weights == "none" else math.log1p(-alpha))
 
 
 def log_hidden(evidence: Evidence, cells: Cells, *, alpha: float) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +27,8 @@ EDGE = 1e4  # stands for infinity in ordinal thresholds: sigmoid(EDGE) is 1
 LEAST_STEP = 1e-4  # between ordinal thresholds: a level that never occurs stays possible
 COUNT_REACH = 4.0  # standard deviations above the mean: where the largest of a count's components starts
 HALVINGS = 24  # to find a quantile of a mixture
+LARGEST_LOG_RATIO = 80.0  # of two levels' probabilities; exp of it, many times, is still finite
+LOG_2_PI = math.log(2 * math.pi)
 INTERVAL = 0.9  # share of the clean component between low and high
 
 
@@ -80,9 +82,8 @@ class Real(nn.Module):
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         if not self.how.components:
-            return gaussian_log_density(values, decoded, self._log_variance().squeeze(-1))
-        log_weights, means, log_variances = self._mixture(decoded)
-        return (log_weights + gaussian_log_density(values.unsqueeze(-1), means, log_variances)).logsumexp(-1)
+            return GaussianLogDensity.apply(values, decoded, self._log_variance().squeeze(-1))
+        return MixtureLogDensity.apply(values, self._own(decoded), self.log_variance, self.places, self.widths)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
         scale = self.how.outlier_scale
@@ -116,16 +117,17 @@ class Real(nn.Module):
         """Log weights, means and log variances (B, D, components + 1), the decoder's Gaussian first."""
         if not self.how.components:
             return torch.zeros_like(decoded).unsqueeze(-1), decoded.unsqueeze(-1), self._log_variance()
-        own = decoded.view(*decoded.shape[:-1], self.columns, self.each)
-        shape = *own.shape[:-1], self.how.components
-        means = torch.cat([own[..., :1], self.places.unsqueeze(-3).expand(shape)], -1)
-        own_variance = own[..., 1:2] + self.log_variance[..., None, :, None]
-        log_variances = torch.cat([own_variance, self.widths.unsqueeze(-3).expand(shape)], -1)
-        return own[..., 2:].log_softmax(-1), means, log_variances.clamp(*MIXTURE_LOG_VARIANCE)
+        own = self._own(decoded)
+        found = (own[2:].log_softmax(0), *gaussians(own, self.log_variance, self.places, self.widths))
+        return tuple(each.movedim(0, -1) for each in found)  # type: ignore[return-value]
+
+    def _own(self, decoded: Tensor) -> Tensor:
+        """What the decoder says of each column, (3 + components, B, D)."""
+        return decoded.view(*decoded.shape[:-1], self.columns, self.each).movedim(-1, 0)
 
     def _log_variance(self) -> Tensor:
         """Of the Gaussian when there is no other, the same for all rows, (1, D, 1)."""
-        return self.log_variance.clamp(*LOG_VARIANCE)[..., None, :, None]
+        return F.hardtanh(self.log_variance, *LOG_VARIANCE)[..., None, :, None]
 
 
 class Category(nn.Module):
@@ -154,8 +156,7 @@ class Category(nn.Module):
         constant(self, "log_uniform", -levels.float().log())  # (D,)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
-        chosen = decoded.gather(-1, values.long() + self.first)
-        return chosen - self._log_total(decoded)
+        return LogSoftmax.apply(decoded, values.long() + self.first, self.owner, self.member)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
         return self.log_uniform.expand(values.shape)
@@ -175,13 +176,6 @@ class Category(nn.Module):
         """Unordered levels have none: NaN."""
         none = decoded.new_full((*decoded.shape[:-1], len(self.first)), torch.nan)
         return none, none
-
-    def _log_total(self, decoded: Tensor) -> Tensor:
-        """log sum exp over each column's logits, (B, D); the sum is one product with `member`."""
-        with torch.no_grad():
-            low = decoded.new_full((*decoded.shape[:-1], len(self.first)), -torch.inf)
-            largest = low.scatter_reduce(-1, self.owner.expand(decoded.shape), decoded, "amax")
-        return largest + ((decoded - largest[..., self.owner]).exp() @ self.member).log()
 
 
 class Count(nn.Module):
@@ -309,6 +303,85 @@ class Ordinal(nn.Module):
         return torch.cat([-edge, inner, edge], -1).unsqueeze(-3)
 
 
+# ---------------------------------------------------------------- densities; those in every step with their gradients
+
+
+class GaussianLogDensity(torch.autograd.Function):
+    """log N(values | mean, exp(log_variance)); values and mean are (B, D), log_variance is (1, D)."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
+        away = values - mean
+        scaled = away * (-log_variance).exp()
+        ctx.save_for_backward(away, scaled)
+        return torch.addcmul(-0.5 * (log_variance + LOG_2_PI), away, scaled, value=-0.5)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor]:
+        away, scaled = ctx.saved_tensors
+        of_variance = gradient * torch.addcmul(torch.full_like(away, -0.5), away, scaled, value=0.5)
+        return None, gradient * scaled, of_variance.sum(-2, keepdim=True)
+
+
+class MixtureLogDensity(torch.autograd.Function):
+    """log density of values (B, D) by the Gaussians of `gaussians`, weighed by the logits own[2:]; (B, D).
+
+    Components come first: sums over a short last dimension are slow.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, own: Tensor, log_variance: Tensor, places: Tensor, widths: Tensor) -> Tensor:
+        means, log_variances = gaussians(own, log_variance, places, widths)
+        away, logits = values - means, own[2:]
+        scaled = away * (-log_variances).exp_()
+        joint = torch.add(logits, log_variances, alpha=-0.5).addcmul_(away, scaled, value=-0.5)
+        posterior, prior = joint.log_softmax(0), logits.log_softmax(0)
+        ctx.save_for_backward(away, scaled, posterior, prior, log_variances)
+        return joint[0] - posterior[0] - logits[0] + prior[0] - 0.5 * LOG_2_PI
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor]:
+        away, scaled, posterior, prior, log_variances = ctx.saved_tensors
+        posterior, prior = posterior.exp() * gradient, prior.exp() * gradient
+        of_means = posterior * scaled
+        of_variances = torch.addcmul(-0.5 * posterior, away, of_means, value=0.5)
+        of_variances = torch.ops.aten.hardtanh_backward(of_variances, log_variances, *MIXTURE_LOG_VARIANCE)
+        of_own = torch.cat([of_means[:1], of_variances[:1], posterior - prior])
+        of_means, of_variances = of_means.sum(-2).movedim(0, -1), of_variances.sum(-2).movedim(0, -1)
+        return None, of_own, of_variances[..., 0], of_means[..., 1:], of_variances[..., 1:]
+
+
+def gaussians(own: Tensor, log_variance: Tensor, places: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
+    """Means and log variances (K + 1, B, D): the decoder's own[:2] (2, B, D), then the K of the columns (D, K)."""
+    shape = places.shape[-1], *own.shape[1:]
+    of_columns = [each.movedim(-1, 0).unsqueeze(-2).expand(shape) for each in (places, widths)]
+    means = torch.cat([own[:1], of_columns[0]])
+    log_variances = torch.cat([own[1:2] + log_variance.unsqueeze(-2), of_columns[1]])
+    return means, F.hardtanh_(log_variances, *MIXTURE_LOG_VARIANCE)
+
+
+class LogSoftmax(torch.autograd.Function):
+    """Log probability of the chosen logits (B, D) among those of their column, (B, D).
+
+    Logits of all columns lie side by side, (B, W); `owner` (W,) is the column of each, `member` (W, D) the same as
+    ones and zeros. All are compared with the chosen one: -log p is the log of the sum of exp(logit - chosen).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, chosen: Tensor, owner: Tensor, member: Tensor) -> Tensor:
+        own = logits.gather(-1, chosen)
+        shares = (logits - own.index_select(-1, owner)).clamp_max_(LARGEST_LOG_RATIO).exp_()
+        total = shares @ member
+        ctx.save_for_backward(shares, total, chosen, owner)
+        return -total.log()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        shares, total, chosen, owner = ctx.saved_tensors
+        of_logits = shares * (-gradient / total).index_select(-1, owner)  # its probability; and 1 for the chosen
+        return of_logits.scatter_add_(-1, chosen, gradient), None, None, None
+
+
 Likelihood = Real | Category | Count | Ordinal
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "real": Real,
@@ -321,15 +394,6 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 def make_likelihood(columns: Sequence[EncodedColumn], how: Distributions) -> Likelihood:
     """The likelihood of columns that are all of one kind."""
     return LIKELIHOODS[columns[0].kind](columns, how)  # type: ignore[arg-type]
-
-
-def gaussian_log_density(values: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    """log N(values | mean, exp(log_variance)).
-
-    >>> gaussian_log_density(torch.zeros(1), torch.zeros(1), torch.zeros(1))
-    tensor([-0.9189])
-    """
-    return -0.5 * ((values - mean).square() * (-log_variance).exp() + log_variance + math.log(2 * math.pi))
 
 
 def mixture_quantile(weights: Tensor, means: Tensor, sds: Tensor, share: float) -> Tensor:

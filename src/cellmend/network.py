@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,8 @@ LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its colu
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite
 REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
+WORTH_A_CUT = 3  # times less padding
+SMALL_TABLE = 1024  # rows, up to which a look-up's gradient is one product
 
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -82,8 +84,13 @@ class ColumnNetwork(nn.Module):
         """log p(x|z) of each cell, (B, D)."""
         possible = cells.values.isfinite()
         values = torch.where(possible, cells.values, 0.0)
-        each = [p.likelihood.log_clean(values[..., p.columns], decoded[..., p.outputs]) for p in self.parts]
-        return torch.where(possible, torch.cat(each, dim=-1), LOG_IMPOSSIBLE)
+        return torch.where(possible, self.log_clean_of(values, decoded), LOG_IMPOSSIBLE)
+
+    def log_clean_of(self, values: Tensor, decoded: Tensor) -> Tensor:
+        """log p(x|z) of values that their columns can hold, (B, D)."""
+        widths = [*(p.likelihood.width for p in self.parts), decoded.shape[-1] - self.outputs]
+        pieces = zip(self.parts, decoded.split(widths, dim=-1), strict=False)  # one gradient, where slices have many
+        return _join([p.likelihood.log_clean(values[..., p.columns], own) for p, own in pieces], values)
 
     def log_corrupted(self, cells: Cells) -> Tensor:
         """log p0(x) of each cell, (B, D)."""
@@ -115,16 +122,17 @@ class ColumnNetwork(nn.Module):
     def inputs(self, cells: Cells) -> Inputs:
         """What the first layer takes of each column."""
         known = cells.observed & cells.values.isfinite()
-        values = torch.where(known, cells.values, 0.0)
-        return Inputs(
-            [
-                p.likelihood.inputs(values[..., p.columns]) * known[..., p.columns, None]
-                for p in self.parts
-                if not p.likelihood.coded
-            ],
-            _join([values[..., p.columns] for p in self.parts if p.likelihood.coded], values).long(),
-            known.to(values.dtype),
-        )
+        return self.inputs_of(torch.where(known, cells.values, 0.0), known.to(cells.values.dtype))
+
+    def inputs_of(self, values: Tensor, known: Tensor) -> Inputs:
+        """The same from values that their columns can hold, and 1 where the network sees them, both (B, D)."""
+        numbers = [
+            p.likelihood.inputs(values[..., p.columns]) * known[..., p.columns, None]
+            for p in self.parts
+            if not p.likelihood.coded
+        ]
+        levels = _join([values[..., p.columns] for p in self.parts if p.likelihood.coded], values).long()
+        return Inputs(numbers, levels, known)
 
 
 class Inputs(NamedTuple):
@@ -157,20 +165,29 @@ class RVAE(ColumnNetwork):
         self.encoder_input = InputLayer(self, hidden_dim)
         self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
         self.decoder_hidden = Linear(latent_dim, hidden_dim)
-        self.decoder_output = Linear(hidden_dim, self.outputs)
+        # Whole vector registers: products are faster, and no sum depends on where a row stands among others.
+        self.decoder_output = Linear(hidden_dim, self.outputs + -self.outputs % REGISTER)
         if amortized:
             self.weight_input = InputLayer(self, hidden_dim)
             self.weight_output = Linear(hidden_dim, len(columns))
 
     def encode(self, cells: Cells) -> Latent:
         """q(z|x) of each row."""
-        hidden = self.encoder_input(self.inputs(cells), self.embeddings).relu()
-        mu, log_variance = self.encoder_output(hidden).chunk(2, dim=-1)
-        return Latent(mu, log_variance.clamp(*LATENT_LOG_VARIANCE))
+        return self.encode_inputs(self.inputs(cells))
+
+    def encode_inputs(self, inputs: Inputs) -> Latent:
+        """q(z|x) of each row from what the first layer takes."""
+        hidden, output = self.encoder_input(inputs, self.embeddings), self.encoder_output
+        mu, log_variance = ReluAffine.apply(hidden, output.weight, output.bias).chunk(2, dim=-1)
+        return Latent(mu, F.hardtanh(log_variance, *LATENT_LOG_VARIANCE))
+
+    def encode_mean(self, inputs: Inputs) -> Tensor:
+        """The mean of q(z|x) alone, (B, K)."""
+        return self._mean(self.encoder_input(inputs, self.embeddings))
 
     def decode(self, z: Tensor) -> Tensor:
-        """(B, K) to the parameters of every column's clean component, (B, all widths)."""
-        return self.decoder_output(self.decoder_hidden(z).relu())
+        """(B, K) to the parameters of every column's clean component, (B, all widths and padding)."""
+        return ReluAffine.apply(self.decoder_hidden(z), self.decoder_output.weight, self.decoder_output.bias)
 
     def decode_hidden(self, cells: Cells) -> Tensor:
         """As `decode` at the encoder's mean, but each column's parameters come from a row with its own cell hidden.
@@ -179,15 +196,17 @@ class RVAE(ColumnNetwork):
         """
         inputs = self.inputs(cells)
         total = self.encoder_input(inputs, self.embeddings).unsqueeze(-2)
-        hidden = (total - self.encoder_input.each(inputs, self.embeddings)).relu()  # (B, D, H)
-        latent = self.decoder_hidden.weight.shape[-2]  # K: of what the encoder says only the mean is needed
-        weight, bias = self.encoder_output.weight[..., :latent], self.encoder_output.bias[..., :latent]
-        mu = affine(hidden.flatten(-3, -2), weight, bias)  # (B * D, K)
+        hidden = total - self.encoder_input.each(inputs, self.embeddings)  # (B, D, H)
+        mu = self._mean(hidden.flatten(-3, -2))  # (B * D, K)
         return self.decoder_output.each(self.decoder_hidden(mu).relu().view(hidden.shape), self.own, self.own_place)
 
-    def weight_logits(self, cells: Cells) -> Tensor:
+    def _mean(self, hidden: Tensor) -> Tensor:
+        latent, output = self.decoder_hidden.weight.shape[-2], self.encoder_output  # K: the first half of what it says
+        return ReluAffine.apply(hidden, output.weight[..., :latent], output.bias[..., :latent])
+
+    def weight_logits(self, inputs: Inputs) -> Tensor:
         """RVAE-AVI: logits of pi from the second network, (B, D)."""
-        return self.weight_output(self.weight_input(self.inputs(cells), self.embeddings).relu())
+        return self.weight_output(self.weight_input(inputs, self.embeddings).relu())
 
 
 class Linear(nn.Module):
@@ -207,24 +226,32 @@ class Linear(nn.Module):
     def each(self, x: Tensor, own: Tensor, place: Tensor) -> Tensor:
         """x (B, D, in) to (B, out): a column's own outputs (D, W) from its own x; `place` (out,) puts them in order."""
         answers = torch.einsum("...bdi,...idw->...bdw", x, self.weight[..., own])
-        return answers.flatten(-2)[..., place] + self.bias.unsqueeze(-2)
+        return answers.flatten(-2)[..., place] + self.bias[..., : len(place)].unsqueeze(-2)
 
 
 class Embeddings(nn.Module):
-    """One vector per level of every coded column, all in one table (C_1 + ... + C_D, E)."""
+    """One vector per level of every coded column, all in one table (L, E), L = C_1 + ... + C_D."""
 
     first: Tensor
-    first_padded: Tensor
     padded: Tensor
+    place: Tensor
 
     def __init__(self, levels: list[int], embedding_dim: int) -> None:
         super().__init__()
         self.columns = len(levels)
         self.most_levels = max(levels, default=0)
+        groups = _alike(levels)
+        self.counts = [_count(group) for group in groups]  # columns of each group
+        self.rows = [_count(group) * max(levels[group]) for group in groups]  # when padded to the most levels
         counts = torch.tensor(levels, dtype=torch.long)
-        constant(self, "first", counts.cumsum(0) - counts)  # (D,) row of each column's first level
-        constant(self, "padded", padded_rows(counts, beyond=0))  # (D, C); nobody looks up what is beyond
-        constant(self, "first_padded", torch.arange(len(levels)) * self.most_levels)
+        first = counts.cumsum(0) - counts
+        constant(self, "first", first)  # (D,) row of each column's first level
+        most = torch.tensor([max(levels[group]) for group in groups for _ in levels[group]], dtype=torch.long)
+        level = torch.arange(int(most.sum())) - (most.cumsum(0) - most).repeat_interleave(most)  # within its column
+        owner = torch.arange(len(levels)).repeat_interleave(most)
+        # Columns of a group are padded to the same number of levels; nobody looks up what is beyond.
+        constant(self, "padded", first[owner] + torch.where(level < counts[owner], level, 0))
+        constant(self, "place", (level < counts[owner]).nonzero().squeeze(-1))  # (L,) of each level among the padded
         self.vectors = nn.Parameter(torch.empty(sum(levels), embedding_dim))
 
     def initialize(self, generator: Generator) -> None:
@@ -232,11 +259,112 @@ class Embeddings(nn.Module):
             self.vectors.normal_(generator=generator)
         self.limit()
 
+    def times(self, weight: Tensor) -> Tensor:
+        """Every level's embedding times its column's weights (D, E, H), (L, H).
+
+        Columns of a group are padded to the same number of levels and multiplied as one batch.
+        """
+        padded = self.vectors.detach().index_select(-2, self.padded)
+        products = weight.new_empty(*padded.shape[:-1], weight.shape[-1])
+        for own, product, each in self._grouped(padded, products, weight.detach()):
+            torch.matmul(own, each, out=product)
+        return products.index_select(-2, self.place)
+
+    def times_backward(self, weight: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients of the vectors (L, E) and of the weights (D, E, H) from that of `times` (L, H)."""
+        padded = self.vectors.index_select(-2, self.padded)
+        spread = gradient.new_zeros(*padded.shape[:-1], gradient.shape[-1]).index_copy_(-2, self.place, gradient)
+        of_padded, of_weight = torch.empty_like(padded), torch.empty_like(weight)
+        groups = zip(self._grouped(padded, spread, weight), self._grouped(of_padded, spread, of_weight), strict=True)
+        for (own, down, each), (of_own, _, of_each) in groups:
+            torch.matmul(down, each.mT, out=of_own)
+            torch.matmul(own.mT, down, out=of_each)
+        return of_padded.index_select(-2, self.place), of_weight
+
+    def _grouped(self, padded: Tensor, products: Tensor, weight: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """For each group of n columns with c levels: views (n, c, E), (n, c, H) and (n, E, H)."""
+        pieces = padded.split(self.rows, -2), products.split(self.rows, -2), weight.split(self.counts, -3)
+        for own, product, each in zip(*pieces, strict=True):
+            shape = each.shape[-3], -1
+            yield own.unflatten(-2, shape), product.unflatten(-2, shape), each
+
     @torch.no_grad()
     def limit(self) -> None:
         """Keep every vector to norm at most 1; training calls it after each step."""
-        norm = self.vectors.norm(dim=-1, keepdim=True)
-        self.vectors.mul_(LARGEST_EMBEDDING / norm.clamp_min(LARGEST_EMBEDDING))
+        self.vectors.flatten(0, -2).renorm_(2, 0, LARGEST_EMBEDDING)
+
+
+def _alike(levels: list[int]) -> list[slice]:
+    """Columns as one group, or in two if much less is then padded when the columns of a group are made equal.
+
+    >>> _alike([2, 3, 3, 40]), _alike([2, 3, 4])
+    ([slice(0, 3, None), slice(3, 4, None)], [slice(0, 3, None)])
+    """
+
+    def padded(cut: int) -> int:
+        return sum(len(part) * max(part, default=0) for part in (levels[:cut], levels[cut:]))
+
+    cut = min(range(len(levels)), key=padded, default=0)
+    cut = cut if padded(cut) * WORTH_A_CUT < padded(0) else 0
+    return [part for part in (slice(0, cut), slice(cut, len(levels))) if part.stop > part.start]
+
+
+class FirstLayer(torch.autograd.Function):
+    """Numbers times weights, and the products of the levels that a row has, added up; (B, H).
+
+    Looking levels up is adding rows of a table (L, H) of products. Backward, which rows were added is a matrix (B, L),
+    and the table's gradient one product with it: several times faster than adding up again, while L is small.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        numbers: Tensor,  # (B, F)
+        number_weight: Tensor,
+        bias: Tensor,
+        vectors: Tensor,
+        level_weight: Tensor,
+        rows: Tensor,  # (B, coded), in the table
+        known: Tensor,  # (B, coded)
+        embeddings: Embeddings,
+    ) -> Tensor:
+        ctx.save_for_backward(numbers, level_weight, rows, known)
+        ctx.embeddings = embeddings
+        hidden = affine(numbers, number_weight, bias)
+        table, times = embeddings.times(level_weight), known.flatten(0, -2)
+        flat = _in_one_table(rows, table).flatten(0, -2)
+        looked_up = F.embedding_bag(flat, table.flatten(0, -2), mode="sum", per_sample_weights=times)
+        return hidden.add_(looked_up.view(hidden.shape))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        numbers, level_weight, rows, known = ctx.saved_tensors
+        levels = ctx.embeddings.vectors.shape[-2]
+        if levels <= SMALL_TABLE:
+            added = gradient.new_zeros(*rows.shape[:-1], levels).scatter_(-1, rows, known)
+            of_table = added.mT @ gradient
+        else:
+            of_table = gradient.new_zeros(*gradient.shape[:-2], levels, gradient.shape[-1])
+            each = (gradient.unsqueeze(-2) * known.unsqueeze(-1)).flatten(0, -2)  # (B * coded, H)
+            of_table.flatten(0, -2).index_add_(0, _in_one_table(rows, of_table).flatten(), each)
+        of_vectors, of_weight = ctx.embeddings.times_backward(level_weight, of_table)
+        return None, numbers.mT @ gradient, gradient.sum(-2), of_vectors, of_weight, None, None, None
+
+
+class ReluAffine(torch.autograd.Function):
+    """relu(x) W + b, (B, in) to (B, out), as one step."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        hidden = x.relu()
+        ctx.save_for_backward(hidden, weight)
+        return affine(hidden, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        hidden, weight = ctx.saved_tensors
+        of_hidden = torch.ops.aten.threshold_backward(gradient @ weight.mT, hidden, 0)
+        return of_hidden, hidden.mT @ gradient, gradient.sum(-2)
 
 
 class InputLayer(nn.Module):
@@ -251,40 +379,37 @@ class InputLayer(nn.Module):
         embeddings, self.parts = network.embeddings, network.parts
         features = sum(_count(p.columns) * p.likelihood.features for p in self.parts if not p.likelihood.coded)
         known = sum(_count(p.columns) for p in self.parts) if network.masked else 0
-        self.number_weight = nn.Parameter(torch.empty(features, hidden_dim))
+        self.features, self.masked = features, network.masked
+        self.number_weight = nn.Parameter(torch.empty(features + known, hidden_dim))  # and of which cells are known
         self.level_weight = nn.Parameter(torch.empty(embeddings.columns, embeddings.vectors.shape[1], hidden_dim))
-        self.known_weight = nn.Parameter(torch.empty(known, hidden_dim))
         self.bias = nn.Parameter(torch.empty(hidden_dim))
 
     def initialize(self, generator: Generator) -> None:
         columns, embedding_dim, _ = self.level_weight.shape
-        fan_in = len(self.number_weight) + columns * embedding_dim + len(self.known_weight)
-        _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias, self.known_weight)
+        fan_in = len(self.number_weight) + columns * embedding_dim
+        _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias)
 
     def forward(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
-        numbers = [each.flatten(-2) for each in inputs.numbers]
-        if self.known_weight.shape[-2]:
-            weight = torch.cat([self.number_weight, self.known_weight], -2)
-            hidden = affine(_join([*numbers, inputs.known], inputs.known), weight, self.bias)
-        else:
-            hidden = affine(_join(numbers, inputs.known), self.number_weight, self.bias)
+        pieces = [each.flatten(-2) for each in inputs.numbers] + ([inputs.known] if self.masked else [])
+        numbers = _join(pieces, inputs.known)
         if embeddings.columns == 0:
-            return hidden
-        known = self._level_known(inputs)
-        if embeddings.most_levels <= inputs.levels.shape[-2]:
-            rows, tables = self._tables(inputs.levels, embeddings)
-            flat = F.embedding_bag(rows.flatten(0, -2), tables, mode="sum", per_sample_weights=known.flatten(0, -2))
-            return hidden + flat.reshape(hidden.shape)
-        rows = _in_one_table(inputs.levels + embeddings.first, embeddings.vectors)
-        vectors = F.embedding(rows, embeddings.vectors.flatten(0, -2)) * known[..., None]  # (B, coded, E)
-        return hidden + vectors.flatten(-2) @ self.level_weight.flatten(-3, -2)
+            return affine(numbers, self.number_weight, self.bias)
+        known, rows, vectors = self._level_known(inputs), inputs.levels + embeddings.first, embeddings.vectors
+        if embeddings.most_levels <= rows.shape[-2]:
+            return FirstLayer.apply(
+                numbers, self.number_weight, self.bias, vectors, self.level_weight, rows, known, embeddings
+            )
+        looked_up = F.embedding(_in_one_table(rows, vectors), vectors.flatten(0, -2)) * known[..., None]
+        hidden = affine(numbers, self.number_weight, self.bias)
+        return hidden + looked_up.flatten(-2) @ self.level_weight.flatten(-3, -2)
 
     def each(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
         """What each column adds to the pre-activations, (B, D, H)."""
         pieces, numbers, feature, level = [], iter(inputs.numbers), 0, 0
         if embeddings.columns:
-            rows, tables = self._tables(inputs.levels, embeddings)
-            levels = F.embedding(rows, tables) * self._level_known(inputs)[..., None]  # (B, coded, H)
+            table = embeddings.times(self.level_weight)
+            rows = _in_one_table(inputs.levels + embeddings.first, table)
+            levels = F.embedding(rows, table.flatten(0, -2)) * self._level_known(inputs)[..., None]  # (B, coded, H)
         for part in self.parts:
             columns = _count(part.columns)
             if part.likelihood.coded:
@@ -297,27 +422,18 @@ class InputLayer(nn.Module):
                 pieces.append(torch.einsum("...bdf,...dfh->...bdh", next(numbers), weight))
                 feature += used
         found = torch.cat(pieces, -2)
-        if self.known_weight.shape[-2]:
-            found = found + inputs.known[..., None] * self.known_weight.unsqueeze(-3)
+        if self.masked:
+            found = found + inputs.known[..., None] * self.number_weight[..., self.features :, :].unsqueeze(-3)
         return found
-
-    def _tables(self, levels: Tensor, embeddings: Embeddings) -> tuple[Tensor, Tensor]:
-        """Every level's embedding times its column's weights, (coded * C, H), and the row of each cell, (B, coded)."""
-        table = embeddings.vectors
-        vectors = table.index_select(-2, embeddings.padded.flatten())  # (coded * C, E)
-        vectors = vectors.view(*table.shape[:-2], embeddings.columns, embeddings.most_levels, table.shape[-1])
-        tables = (vectors @ self.level_weight).flatten(-3, -2)
-        return _in_one_table(levels + embeddings.first_padded, tables), tables.flatten(0, -2)
 
     def _level_known(self, inputs: Inputs) -> Tensor:
         """Which levels are known, (B, coded)."""
-        return torch.cat([inputs.known[..., p.columns] for p in self.parts if p.likelihood.coded], -1)
+        return _join([inputs.known[..., p.columns] for p in self.parts if p.likelihood.coded], inputs.known)
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x W + b, (B, in) by (in, out); or of stacked networks, all with a leading M."""
-    product = torch.addmm if weight.dim() == 2 else torch.baddbmm
-    return product(bias.unsqueeze(-2), x, weight)
+    return torch.addmm(bias, x, weight) if weight.dim() == 2 else torch.baddbmm(bias.unsqueeze(-2), x, weight)
 
 
 def _in_one_table(rows: Tensor, tables: Tensor) -> Tensor:
@@ -333,7 +449,7 @@ def _in_one_table(rows: Tensor, tables: Tensor) -> Tensor:
 def sample_latent(latent: Latent, generator: Generator) -> Tensor:
     """z ~ q(z|x), (B, K)."""
     noise = torch.randn(latent.mu.shape, generator=generator, device=latent.mu.device)
-    return latent.mu + noise * (0.5 * latent.log_variance).exp()
+    return torch.addcmul(latent.mu, noise, (0.5 * latent.log_variance).exp())
 
 
 def clean_logit(log_clean: Tensor, log_corrupted: Tensor, *, alpha: Alpha) -> Tensor:
@@ -342,7 +458,7 @@ def clean_logit(log_clean: Tensor, log_corrupted: Tensor, *, alpha: Alpha) -> Te
     >>> clean_logit(torch.zeros(1), torch.zeros(1), alpha=0.5)
     tensor([0.])
     """
-    return log_clean - log_corrupted + _log(alpha) - _log(1 - alpha)
+    return log_clean - log_corrupted + log_share(alpha) - log_share(1 - alpha)
 
 
 def latent_kl(latent: Latent) -> Tensor:
@@ -351,8 +467,23 @@ def latent_kl(latent: Latent) -> Tensor:
     >>> latent_kl(Latent(torch.ones(1, 2), torch.zeros(1, 2)))
     tensor([1.])
     """
-    mu, log_variance = latent
-    return 0.5 * (mu.square() + log_variance.exp() - 1 - log_variance).sum(-1)
+    return LatentKL.apply(*latent)
+
+
+class LatentKL(torch.autograd.Function):
+    """`latent_kl`, with its gradient in closed form."""
+
+    @staticmethod
+    def forward(ctx: Any, mu: Tensor, log_variance: Tensor) -> Tensor:
+        beyond = log_variance.expm1()
+        ctx.save_for_backward(mu, beyond)
+        return 0.5 * torch.addcmul(beyond - log_variance, mu, mu).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        mu, beyond = ctx.saved_tensors
+        gradient = gradient.unsqueeze(-1)
+        return gradient * mu, (0.5 * gradient) * beyond
 
 
 def gate_kl(logit: Tensor, *, alpha: Alpha) -> Tensor:
@@ -363,32 +494,74 @@ def gate_kl(logit: Tensor, *, alpha: Alpha) -> Tensor:
     """
     pi = logit.sigmoid()
     log_pi, log_rest = F.logsigmoid(logit), F.logsigmoid(-logit)
-    return pi * (log_pi - _log(alpha)) + (1 - pi) * (log_rest - _log(1 - alpha))
+    return pi * (log_pi - log_share(alpha)) + (1 - pi) * (log_rest - log_share(1 - alpha))
+
+
+class Rows(NamedTuple):
+    """Rows to learn from, all (B, D) and finite; `known` and `asked` are 1 or 0.
+
+    A cell that its column cannot hold is neither known nor asked for.
+    """
+
+    values: Tensor
+    known: Tensor  # the network sees it
+    asked: Tensor  # the bound is about it
+    favour: Tensor  # log odds of alpha - log p0(x): with log p(x|z) the log odds that the cell is clean
+    floor: Tensor  # log p0(x) + log(1 - alpha)
+
+
+def rows_of(network: ColumnNetwork, cells: Cells, *, alpha: Alpha) -> Rows:
+    """Cells with all that does not change while the network learns."""
+    possible = cells.observed & cells.values.isfinite()
+    values, known = torch.where(possible, cells.values, 0.0), possible.to(cells.values.dtype)
+    return Rows(values, known, known, *gates(network.log_corrupted(Cells(values, possible)), alpha=alpha))
+
+
+def gates(log_corrupted: Tensor, *, alpha: Alpha) -> tuple[Tensor, Tensor]:
+    """`favour` and `floor` of Rows, both (B, D)."""
+    return log_share(alpha) - log_share(1 - alpha) - log_corrupted, log_corrupted + log_share(1 - alpha)
 
 
 def elbo(
-    network: RVAE, cells: Cells, z: Tensor, latent: Latent, *, weights: str, alpha: Alpha, kl_weight: float
+    network: RVAE, rows: Rows, z: Tensor, latent: Latent | None, *, weights: str, alpha: Alpha, kl_weight: float
 ) -> Tensor:
-    """Evidence lower bound of each row at one sample z, (B,); missing cells carry nothing.
+    """Evidence lower bound of each row at one sample z, (B,); `alpha` as in `rows`.
 
-    With `kl_weight` other than 1 it is the bound of beta-VAE.
+    With `kl_weight` other than 1 it is the bound of beta-VAE; with 0 `latent` is not needed.
     """
-    log_clean = network.log_clean(cells, network.decode(z))
+    log_clean = network.log_clean_of(rows.values, network.decode(z))
     if weights == "none":
-        per_cell = log_clean
+        bound = (log_clean * rows.asked).sum(-1)
+    elif weights == "coordinate":
+        bound = MixtureBound.apply(log_clean, rows.favour, rows.floor, rows.asked)
     else:
-        log_corrupted = network.log_corrupted(cells)
-        if weights == "amortized":
-            logit = network.weight_logits(cells)
-        else:
-            # pi is constant here. At the best pi its gradient is 0 anyway: detaching saves the work.
-            logit = clean_logit(log_clean, log_corrupted, alpha=alpha).detach()
-        pi = logit.sigmoid()
+        logit = network.weight_logits(network.inputs_of(rows.values, rows.known))
+        pi, log_corrupted = logit.sigmoid(), rows.floor - log_share(1 - alpha)
         per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)
-    return torch.where(cells.observed, per_cell, 0.0).sum(-1) - kl_weight * latent_kl(latent)
+        bound = (per_cell * rows.asked).sum(-1)
+    return bound - kl_weight * latent_kl(latent) if latent is not None and kl_weight else bound
 
 
-def _log(share: Alpha) -> Alpha:
+class MixtureBound(torch.autograd.Function):
+    """The bound of each row at the best pi, (B,): of a cell that is log(alpha p + (1 - alpha) p0).
+
+    Its gradient is pi times that of log p: equation 7 of the paper.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, log_clean: Tensor, favour: Tensor, floor: Tensor, asked: Tensor) -> Tensor:
+        logit = log_clean + favour
+        ctx.save_for_backward(logit, asked)
+        return F.softplus(logit).add_(floor).mul_(asked).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        logit, asked = ctx.saved_tensors
+        return logit.sigmoid().mul_(asked).mul_(gradient.unsqueeze(-1)), None, None, None
+
+
+def log_share(share: Alpha) -> Alpha:
+    """log, of a number or a tensor."""
     return share.log() if isinstance(share, Tensor) else math.log(share)
 
 
@@ -441,6 +614,8 @@ def _count(columns: slice) -> int:
 
 
 def _join(pieces: list[Tensor], like: Tensor) -> Tensor:
+    if len(pieces) == 1:
+        return pieces[0]
     return torch.cat(pieces, dim=-1) if pieces else like[..., :0]
 
 

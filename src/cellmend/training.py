@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, take_rows
-from cellmend.network import RVAE, Alpha, elbo, sample_latent
+from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
 
 REVISIONS = tuple(tenth / 10 for tenth in range(1, 10))  # when alpha is revised, as a share of the epochs
 
@@ -48,7 +48,9 @@ def train(
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
     """
 
-    revised = torch.zeros_like(cells.values) + alpha if revise is not None else None
+    learned = rows_of(network, cells, alpha=alpha)
+    log_corrupted = learned.floor - log_share(1 - alpha)
+    packed = torch.stack([learned.values, learned.known, learned.favour, learned.floor])  # one look-up a step
     clock = Clock(epochs, time_limit)
     due = list(REVISIONS)
 
@@ -56,17 +58,18 @@ def train(
         done = clock.done(epoch + 1)
         passed = [share for share in due if share <= done + 1e-9]
         del due[: len(passed)]
-        if revised is not None and revise is not None and passed and done < 1:  # after the last nothing is learned
-            revised.copy_(revise())  # in place: a captured step reads it there
+        if revise is not None and passed and done < 1:  # after the last nothing is learned
+            torch.stack(gates(log_corrupted, alpha=revise()), out=packed[2:])  # a captured step reads it there
         on_epoch(epoch)
 
     def loss(rows: Tensor) -> Tensor:
-        batch = cells.take(rows)
-        prior = alpha if revised is None else take_rows(revised, rows)
-        seen, asked = hide_some(batch, hide, generator) if hide else (batch, batch)
-        latent = network.encode(seen)
-        z = sample_latent(latent, generator) if kl_weight else latent.mu
-        bound = elbo(network, asked, z, latent, weights=weights, alpha=prior, kl_weight=kl_weight)
+        values, known, favour, floor = take_rows(packed, rows).unbind(0)
+        seen, asked = hide_some(known, hide, generator) if hide else (known, known)
+        inputs = network.inputs_of(values, seen)
+        latent = network.encode_inputs(inputs) if kl_weight else None
+        z = network.encode_mean(inputs) if latent is None else sample_latent(latent, generator)
+        batch = Rows(values, seen, asked, favour, floor)
+        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
         return -bound.sum(-1)
 
@@ -113,12 +116,13 @@ class Clock:
             yield epoch
 
 
-def hide_some(cells: Cells, most: float, generator: Generator) -> tuple[Cells, Cells]:
-    """A random share of each row's cells is hidden, uniform between 0 and `most`: what is left, and what was hidden."""
-    shape, device = cells.values.shape, cells.values.device
-    share = most * torch.rand((*shape[:-1], 1), generator=generator, device=device)
-    hidden = torch.rand(shape, generator=generator, device=device) < share
-    return Cells(cells.values, cells.observed & ~hidden), Cells(cells.values, cells.observed & hidden)
+def hide_some(known: Tensor, most: float, generator: Generator) -> tuple[Tensor, Tensor]:
+    """A random share of each row's known cells is hidden, uniform between 0 and `most`: what is left, and what was
+    hidden; all (B, D), 1 or 0."""
+    share = most * torch.rand((*known.shape[:-1], 1), generator=generator, device=known.device)
+    shown = torch.rand(known.shape, generator=generator, device=known.device) >= share
+    left = known * shown
+    return left, known - left
 
 
 def minimise(
@@ -142,22 +146,12 @@ def minimise(
     """
     device = generator.device
     rate = torch.tensor(learning_rate, device=device)  # a tensor, so that a captured step sees it change
-    adam = torch.optim.Adam(
-        network.parameters(),
-        lr=rate,
-        weight_decay=0.0 if isinstance(weight_decay, Tensor) else weight_decay,
-        fused=True,
-        capturable=device.type == "cuda",
-    )
+    adam = Adam(network, rate, weight_decay)
     total = torch.zeros(tuple(every_row[:-1]), device=device)
 
     def step(rows: Tensor) -> None:
         each = loss(rows)
-        adam.zero_grad()
-        each.sum().backward()  # type: ignore[no-untyped-call]
-        if isinstance(weight_decay, Tensor):
-            _decay(network, weight_decay)
-        adam.step()
+        adam.step(each.sum())
         after_step()
         total.add_(each.detach())
 
@@ -188,12 +182,44 @@ def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tens
     return decays[0] if len(set(decays)) == 1 else torch.tensor(decays, device=device)
 
 
-@torch.no_grad()
-def _decay(network: nn.Module, weight_decay: Tensor) -> None:
-    """Adam's weight decay, but of each stacked network its own (M,)."""
-    for weights in network.parameters():
-        if weights.grad is not None:
-            weights.grad.addcmul_(weights, weight_decay.view(-1, *[1] * (weights.dim() - 1)))
+class Adam:
+    """Adam with torch's fused kernel; torch.optim loads a compiler first, which takes longer than many a fit.
+
+    `weight_decay` is a number, or for each of M stacked networks its own, (M,).
+    """
+
+    BETAS = (0.9, 0.999)
+    EPSILON = 1e-8
+
+    def __init__(self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor) -> None:
+        self.weights = [each for each in network.parameters() if each.numel()]
+        self.rate, self.weight_decay = rate, weight_decay
+        self.means, self.squares = ([torch.zeros_like(each) for each in self.weights] for _ in range(2))
+        self.done = torch.zeros((), device=rate.device)  # steps
+
+    def step(self, loss: Tensor) -> None:
+        """One step down the loss."""
+        gradients = list(torch.autograd.grad(loss, self.weights))
+        with torch.no_grad():
+            if isinstance(self.weight_decay, Tensor):
+                for gradient, weight in zip(gradients, self.weights, strict=True):
+                    gradient.addcmul_(weight, self.weight_decay.view(-1, *[1] * (weight.dim() - 1)))
+            self.done.add_(1)
+            torch._fused_adam_(
+                self.weights,
+                gradients,
+                self.means,
+                self.squares,
+                [],
+                [self.done] * len(self.weights),
+                lr=self.rate,
+                beta1=self.BETAS[0],
+                beta2=self.BETAS[1],
+                weight_decay=0.0 if isinstance(self.weight_decay, Tensor) else self.weight_decay,
+                eps=self.EPSILON,
+                amsgrad=False,
+                maximize=False,
+            )
 
 
 class Captured:
