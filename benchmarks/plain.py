@@ -65,6 +65,6 @@ def fit_plain(cells: Cells, columns: list[EncodedColumn], *, epochs: int, seed: 
     for _ in range(epochs):
         for x, observed in rows:
             adam.zero_grad()
-            model.loss(x, observed).backward()  # type: ignore[no-untyped-call]
+            model.loss(x, observed).backward()
             adam.step()
     return model

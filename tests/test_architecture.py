@@ -22,6 +22,7 @@ READING_ORDER = [
     "checks",
     "encoding",
     "likelihoods",
+    "layers",
     "network",
     "training",
     "inference",

@@ -9,6 +9,7 @@ import torch
 
 from cellmend import PAPER, CellMender, load
 from cellmend.estimator import fit_together
+from cellmend.training import Captured, _each_batch
 
 from .conftest import SMALL, mixed_table
 
@@ -51,11 +52,32 @@ def test_menders_are_fitted_together_on_a_gpu() -> None:
 
 
 def test_captured_steps_train_as_plain_ones_do(monkeypatch) -> None:
-    """Three batches an epoch, the last one short; the graph takes over after the first epoch."""
+    """Three batches an epoch, the last one short; the graphs take over after the first epoch."""
     table = mixed_table().drop(columns=["id", "country"])
     settings = SMALL | {"epochs": 10, "batch_size": 50, "device": "cuda"}
     captured = CellMender(**settings).fit(table)
-    monkeypatch.setattr("cellmend.training.Captured", lambda step, generator: step)
+    monkeypatch.setattr("cellmend.training.Captured", lambda step, size, generator: _each_batch(step, size))
     plain = CellMender(**settings).fit(table)
     np.testing.assert_allclose(captured.history_, plain.history_, rtol=0.02)
     assert captured.history_[-1] > captured.history_[0]
+
+
+def test_every_row_is_seen_once_an_epoch_whether_steps_are_captured_or_not() -> None:
+    """41 batches of 3 rows and one of 2: a graph of many steps, graphs of one, and a short last batch."""
+    seen = torch.zeros(125, device="cuda")
+    generator = torch.Generator("cuda").manual_seed(0)
+    epoch = Captured(lambda rows: seen.index_add_(0, rows, torch.ones(len(rows), device="cuda")), 3, generator)
+    for number in range(1, 5):
+        epoch(torch.randperm(125, device="cuda"))
+        assert (seen == number).all()
+    assert set(epoch.graphs) == {(32, 3), (1, 3), (1, 2)}
+
+
+def test_without_memory_for_graphs_steps_run_as_they_are(monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise torch.cuda.OutOfMemoryError
+
+    table = mixed_table().drop(columns=["id", "country"])
+    monkeypatch.setattr("torch.cuda.graph", full)
+    mender = CellMender(**SMALL, device="cuda").fit(table)
+    assert mender.history_[-1] > mender.history_[0]

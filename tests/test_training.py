@@ -55,7 +55,9 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 def test_every_row_is_seen_once_an_epoch_in_a_new_order(monkeypatch) -> None:
     network, cells, seen = small_network(), line_cells(7), []
     inputs_of = network.inputs_of
-    monkeypatch.setattr(network, "inputs_of", lambda values, known: seen.append(values[:, 0]) or inputs_of(values, known))
+    monkeypatch.setattr(
+        network, "inputs_of", lambda values, known: seen.append(values[:, 0]) or inputs_of(values, known)
+    )
     run(network, cells, batch_size=3, epochs=2)
     assert [len(batch) for batch in seen] == [3, 3, 1, 3, 3, 1]
     first, second = torch.cat(seen[:3]), torch.cat(seen[3:])
@@ -272,3 +274,14 @@ def test_adam_is_that_of_torch(weight_decay: float) -> None:
         theirs(x).square().sum().backward()
         other.step()
     torch.testing.assert_close(ours.weight, theirs.weight)
+
+
+def test_adam_takes_gradients_however_they_lie_in_memory() -> None:
+    weights = [torch.nn.Parameter(torch.arange(6.0).view(2, 3)) for _ in range(2)]
+    factor = torch.arange(6.0).view(3, 2)
+    for weight, loss in zip(
+        weights, (lambda w: (w.T * factor).sum(), lambda w: (w * factor.T.contiguous()).sum()), strict=True
+    ):
+        network = torch.nn.ParameterList([weight])
+        Adam(network, torch.tensor(0.1), 0.0).step(loss(weight))
+    torch.testing.assert_close(*weights)

@@ -301,7 +301,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         in turn; with the methods of the paper the mean ELBO."""
         method = check_method(self.repair_method, self.get_params(deep=False))
         hiding, bounds = method == "hidden", []
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X)), hiding=hiding):
+        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X))):
             if hiding:
                 evidence, _ = self._judge(first, cells, method)
                 bounds.append(log_hidden(evidence, cells, alpha=self.alpha))
@@ -455,7 +455,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         method = check_method(self.repair_method, self.get_params(deep=False))
         parts, encoded = [], self.encoder_.encode(table)
         with progress("Scoring", len(encoded), shown=self.verbose) as show:
-            for first, cells in in_chunks(self.network_, encoded, hiding=method == "hidden"):
+            for first, cells in in_chunks(self.network_, encoded):
                 evidence, _ = self._judge(first, cells, method)
                 parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
                 show(first + len(cells))
@@ -487,7 +487,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         if rows is None or method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
             rows = np.arange(table.arrow.num_rows)
         encoded = self.encoder_.encode(table)[torch.from_numpy(rows)]
-        for first, cells in in_chunks(self.network_, encoded, hiding=method == "hidden"):
+        for first, cells in in_chunks(self.network_, encoded):
             evidence, generator = self._judge(first, cells, method)
             seen = reconstruct(self.network_, cells, evidence, method=method, generator=generator)
             yield rows[first : first + len(cells)], cells, evidence, seen

@@ -20,7 +20,8 @@ READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
-CHUNK_NUMBERS = 2**24  # decoded numbers held at once, about 64 MB
+CHUNK_NUMBERS = 2**24  # held at once, about 64 MB
+PER_CELL = 4 * READINGS  # numbers, beside what is decoded
 CUDA_CHUNKS = 8  # times as many on a GPU, whose many cores need more to do
 
 
@@ -47,16 +48,13 @@ class Reconstruction:
     kept: Tensor  # (B, D) bool, cells held at their observed value
 
 
-def in_chunks(network: RVAE, cells: Cells, *, hiding: bool) -> Iterator[tuple[int, Cells]]:
-    """First row and cells of pieces of the table that need bounded memory, on the network's device.
-
-    `hiding` each cell in turn takes D times as much.
-    """
+def in_chunks(network: RVAE, cells: Cells) -> Iterator[tuple[int, Cells]]:
+    """First row and cells of pieces of the table that need bounded memory, on the network's device."""
     bias = network.decoder_output.bias
     columns, most_levels = cells.values.shape[1], max(network.embeddings.most_levels, 1)
-    hidden = network.decoder_hidden.weight.shape[-1] * (columns if hiding else 1)
+    numbers = network.decoder_hidden.weight.shape[-1] + columns * (most_levels + PER_CELL)
     most = CHUNK_NUMBERS * (CUDA_CHUNKS if bias.device.type == "cuda" else 1)
-    rows = max(1, most // (how_many(network) * (hidden + columns * most_levels)))
+    rows = max(1, most // (how_many(network) * numbers))
     for first in range(0, len(cells), rows):
         yield first, cells[first : first + rows].to(bias.device)
 
@@ -138,7 +136,7 @@ def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
     """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
     pieces = [
         _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(piece)
-        for _, piece in in_chunks(network, cells, hiding=True)
+        for _, piece in in_chunks(network, cells)
     ]
     return torch.cat(pieces)
 

@@ -17,14 +17,23 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, EncodedColumn
-from cellmend.likelihoods import Distributions, Likelihood, constant, make_likelihood, padded_rows
+from cellmend.layers import (
+    REGISTER,
+    Embeddings,
+    InputLayer,
+    Inputs,
+    Linear,
+    OwnOutputs,
+    Part,
+    ReluAffine,
+    Shares,
+    join,
+)
+from cellmend.likelihoods import Distributions, Likelihood, make_likelihood
 
 LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its column cannot hold
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite
-REGISTER = 16  # numbers
-LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
-WORTH_A_CUT = 3  # times less padding
-SMALL_TABLE = 1024  # rows, up to which a look-up's gradient is one product
+CACHED = {"cpu": 2**21, "cuda": 2**27}  # numbers of a layer at once; on a processor they stay in its cache
 
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -38,22 +47,11 @@ class Latent(NamedTuple):
     log_variance: Tensor
 
 
-class Part(NamedTuple):
-    """The columns of one kind: their likelihood, their slice of the cells and of the decoder's output."""
-
-    likelihood: Likelihood
-    columns: slice
-    outputs: slice
-
-
 class ColumnNetwork(nn.Module):
     """What networks over the cells of mixed columns share: inputs, and what decoded parameters say of each column.
 
     `columns` stand grouped by kind, as TableEncoder gives them. Call `initialize` before training.
     """
-
-    own: Tensor
-    own_place: Tensor
 
     def __init__(
         self, columns: Sequence[EncodedColumn], how: Distributions, *, embedding_dim: int, masked: bool
@@ -66,13 +64,10 @@ class ColumnNetwork(nn.Module):
         self.embeddings = Embeddings(_levels(self.parts, columns), embedding_dim)
         self.masked = masked
         self.outputs = sum(likelihood.width for likelihood in likelihoods)
-        owner = torch.cat([p.likelihood.owner + p.columns.start for p in self.parts])  # column of each output
-        counts = owner.bincount()
-        # Padded to whole vector registers: a row's sums then do not depend on where it stands among the others.
-        own = F.pad(padded_rows(counts, beyond=0), (0, -int(counts.max()) % REGISTER))
-        constant(self, "own", own)  # (D, W) the outputs of each column
-        first = counts.cumsum(0) - counts
-        constant(self, "own_place", owner * own.shape[1] + torch.arange(len(owner)) - first[owner])  # (all widths,)
+
+    def first_layer(self, hidden_dim: int) -> InputLayer:
+        """A first layer over the cells."""
+        return InputLayer(self.parts, self.embeddings, hidden_dim, masked=self.masked)
 
     def initialize(self, generator: Generator) -> None:
         """Draw all weights."""
@@ -90,7 +85,7 @@ class ColumnNetwork(nn.Module):
         """log p(x|z) of values that their columns can hold, (B, D)."""
         widths = [*(p.likelihood.width for p in self.parts), decoded.shape[-1] - self.outputs]
         pieces = zip(self.parts, decoded.split(widths, dim=-1), strict=False)  # one gradient, where slices have many
-        return _join([p.likelihood.log_clean(values[..., p.columns], own) for p, own in pieces], values)
+        return join([p.likelihood.log_clean(values[..., p.columns], own) for p, own in pieces], values)
 
     def log_corrupted(self, cells: Cells) -> Tensor:
         """log p0(x) of each cell, (B, D)."""
@@ -131,16 +126,10 @@ class ColumnNetwork(nn.Module):
             for p in self.parts
             if not p.likelihood.coded
         ]
-        levels = _join([values[..., p.columns] for p in self.parts if p.likelihood.coded], values).long()
-        return Inputs(numbers, levels, known)
-
-
-class Inputs(NamedTuple):
-    """A row for the first layer: 0 where unknown."""
-
-    numbers: list[Tensor]  # of each kind of numbers (B, D_k, features)
-    levels: Tensor  # (B, coded), of any value where unknown
-    known: Tensor  # (B, D)
+        levels, known_levels = (
+            join([each[..., p.columns] for p in self.parts if p.likelihood.coded], each) for each in (values, known)
+        )
+        return Inputs(numbers, levels.long(), known, known_levels)
 
 
 class RVAE(ColumnNetwork):
@@ -162,13 +151,14 @@ class RVAE(ColumnNetwork):
         masked: bool,
     ) -> None:
         super().__init__(columns, how, embedding_dim=embedding_dim, masked=masked)
-        self.encoder_input = InputLayer(self, hidden_dim)
+        self.encoder_input = self.first_layer(hidden_dim)
         self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
         self.decoder_hidden = Linear(latent_dim, hidden_dim)
         # Whole vector registers: products are faster, and no sum depends on where a row stands among others.
         self.decoder_output = Linear(hidden_dim, self.outputs + -self.outputs % REGISTER)
+        self.own = OwnOutputs(self.parts)
         if amortized:
-            self.weight_input = InputLayer(self, hidden_dim)
+            self.weight_input = self.first_layer(hidden_dim)
             self.weight_output = Linear(hidden_dim, len(columns))
 
     def encode(self, cells: Cells) -> Latent:
@@ -189,16 +179,23 @@ class RVAE(ColumnNetwork):
         """(B, K) to the parameters of every column's clean component, (B, all widths and padding)."""
         return ReluAffine.apply(self.decoder_hidden(z), self.decoder_output.weight, self.decoder_output.bias)
 
+    @torch.no_grad()
     def decode_hidden(self, cells: Cells) -> Tensor:
         """As `decode` at the encoder's mean, but each column's parameters come from a row with its own cell hidden.
 
-        Hiding a cell takes a known vector from the first layer's sum, so that only what follows is done D times.
+        Hiding a cell takes a known vector from the first layer's sum, so that only what follows is done D times; so
+        few rows at a time that they stay in the processor's cache.
         """
-        inputs = self.inputs(cells)
-        total = self.encoder_input(inputs, self.embeddings).unsqueeze(-2)
-        hidden = total - self.encoder_input.each(inputs, self.embeddings)  # (B, D, H)
-        mu = self._mean(hidden.flatten(-3, -2))  # (B * D, K)
-        return self.decoder_output.each(self.decoder_hidden(mu).relu().view(hidden.shape), self.own, self.own_place)
+        inputs, layer, own = self.inputs(cells), self.encoder_input, self.own.weights(self.decoder_output)
+        shares, hidden_dim = Shares(layer, self.embeddings), self.decoder_hidden.bias.shape[-1]
+        rows = max(1, CACHED[cells.values.device.type] // (cells.values.shape[-1] * hidden_dim))
+        pieces = []
+        for first in range(0, cells.values.shape[-2], rows):
+            piece = inputs.rows(slice(first, first + rows))
+            hidden = shares.left_out(piece, layer(piece, self.embeddings))  # (D, B, H)
+            mu = self._mean(hidden.flatten(-3, -2))  # (D * B, K)
+            pieces.append(self.own(self.decoder_hidden(mu).relu_().view(hidden.shape), own))
+        return torch.cat(pieces, dim=-2) + self.decoder_output.bias[..., : self.outputs].unsqueeze(-2)
 
     def _mean(self, hidden: Tensor) -> Tensor:
         latent, output = self.decoder_hidden.weight.shape[-2], self.encoder_output  # K: the first half of what it says
@@ -207,240 +204,6 @@ class RVAE(ColumnNetwork):
     def weight_logits(self, inputs: Inputs) -> Tensor:
         """RVAE-AVI: logits of pi from the second network, (B, D)."""
         return self.weight_output(self.weight_input(inputs, self.embeddings).relu())
-
-
-class Linear(nn.Module):
-    """x W + b, drawn as torch.nn.Linear draws."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(inputs, outputs))
-        self.bias = nn.Parameter(torch.empty(outputs))
-
-    def initialize(self, generator: Generator) -> None:
-        _draw(self.weight.shape[0], generator, self.weight, self.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return affine(x, self.weight, self.bias)
-
-    def each(self, x: Tensor, own: Tensor, place: Tensor) -> Tensor:
-        """x (B, D, in) to (B, out): a column's own outputs (D, W) from its own x; `place` (out,) puts them in order."""
-        answers = torch.einsum("...bdi,...idw->...bdw", x, self.weight[..., own])
-        return answers.flatten(-2)[..., place] + self.bias[..., : len(place)].unsqueeze(-2)
-
-
-class Embeddings(nn.Module):
-    """One vector per level of every coded column, all in one table (L, E), L = C_1 + ... + C_D."""
-
-    first: Tensor
-    padded: Tensor
-    place: Tensor
-
-    def __init__(self, levels: list[int], embedding_dim: int) -> None:
-        super().__init__()
-        self.columns = len(levels)
-        self.most_levels = max(levels, default=0)
-        groups = _alike(levels)
-        self.counts = [_count(group) for group in groups]  # columns of each group
-        self.rows = [_count(group) * max(levels[group]) for group in groups]  # when padded to the most levels
-        counts = torch.tensor(levels, dtype=torch.long)
-        first = counts.cumsum(0) - counts
-        constant(self, "first", first)  # (D,) row of each column's first level
-        most = torch.tensor([max(levels[group]) for group in groups for _ in levels[group]], dtype=torch.long)
-        level = torch.arange(int(most.sum())) - (most.cumsum(0) - most).repeat_interleave(most)  # within its column
-        owner = torch.arange(len(levels)).repeat_interleave(most)
-        # Columns of a group are padded to the same number of levels; nobody looks up what is beyond.
-        constant(self, "padded", first[owner] + torch.where(level < counts[owner], level, 0))
-        constant(self, "place", (level < counts[owner]).nonzero().squeeze(-1))  # (L,) of each level among the padded
-        self.vectors = nn.Parameter(torch.empty(sum(levels), embedding_dim))
-
-    def initialize(self, generator: Generator) -> None:
-        with torch.no_grad():
-            self.vectors.normal_(generator=generator)
-        self.limit()
-
-    def times(self, weight: Tensor) -> Tensor:
-        """Every level's embedding times its column's weights (D, E, H), (L, H).
-
-        Columns of a group are padded to the same number of levels and multiplied as one batch.
-        """
-        padded = self.vectors.detach().index_select(-2, self.padded)
-        products = weight.new_empty(*padded.shape[:-1], weight.shape[-1])
-        for own, product, each in self._grouped(padded, products, weight.detach()):
-            torch.matmul(own, each, out=product)
-        return products.index_select(-2, self.place)
-
-    def times_backward(self, weight: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradients of the vectors (L, E) and of the weights (D, E, H) from that of `times` (L, H)."""
-        padded = self.vectors.index_select(-2, self.padded)
-        spread = gradient.new_zeros(*padded.shape[:-1], gradient.shape[-1]).index_copy_(-2, self.place, gradient)
-        of_padded, of_weight = torch.empty_like(padded), torch.empty_like(weight)
-        groups = zip(self._grouped(padded, spread, weight), self._grouped(of_padded, spread, of_weight), strict=True)
-        for (own, down, each), (of_own, _, of_each) in groups:
-            torch.matmul(down, each.mT, out=of_own)
-            torch.matmul(own.mT, down, out=of_each)
-        return of_padded.index_select(-2, self.place), of_weight
-
-    def _grouped(self, padded: Tensor, products: Tensor, weight: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """For each group of n columns with c levels: views (n, c, E), (n, c, H) and (n, E, H)."""
-        pieces = padded.split(self.rows, -2), products.split(self.rows, -2), weight.split(self.counts, -3)
-        for own, product, each in zip(*pieces, strict=True):
-            shape = each.shape[-3], -1
-            yield own.unflatten(-2, shape), product.unflatten(-2, shape), each
-
-    @torch.no_grad()
-    def limit(self) -> None:
-        """Keep every vector to norm at most 1; training calls it after each step."""
-        self.vectors.flatten(0, -2).renorm_(2, 0, LARGEST_EMBEDDING)
-
-
-def _alike(levels: list[int]) -> list[slice]:
-    """Columns as one group, or in two if much less is then padded when the columns of a group are made equal.
-
-    >>> _alike([2, 3, 3, 40]), _alike([2, 3, 4])
-    ([slice(0, 3, None), slice(3, 4, None)], [slice(0, 3, None)])
-    """
-
-    def padded(cut: int) -> int:
-        return sum(len(part) * max(part, default=0) for part in (levels[:cut], levels[cut:]))
-
-    cut = min(range(len(levels)), key=padded, default=0)
-    cut = cut if padded(cut) * WORTH_A_CUT < padded(0) else 0
-    return [part for part in (slice(0, cut), slice(cut, len(levels))) if part.stop > part.start]
-
-
-class FirstLayer(torch.autograd.Function):
-    """Numbers times weights, and the products of the levels that a row has, added up; (B, H).
-
-    Looking levels up is adding rows of a table (L, H) of products. Backward, which rows were added is a matrix (B, L),
-    and the table's gradient one product with it: several times faster than adding up again, while L is small.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        numbers: Tensor,  # (B, F)
-        number_weight: Tensor,
-        bias: Tensor,
-        vectors: Tensor,
-        level_weight: Tensor,
-        rows: Tensor,  # (B, coded), in the table
-        known: Tensor,  # (B, coded)
-        embeddings: Embeddings,
-    ) -> Tensor:
-        ctx.save_for_backward(numbers, level_weight, rows, known)
-        ctx.embeddings = embeddings
-        hidden = affine(numbers, number_weight, bias)
-        table, times = embeddings.times(level_weight), known.flatten(0, -2)
-        flat = _in_one_table(rows, table).flatten(0, -2)
-        looked_up = F.embedding_bag(flat, table.flatten(0, -2), mode="sum", per_sample_weights=times)
-        return hidden.add_(looked_up.view(hidden.shape))
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        numbers, level_weight, rows, known = ctx.saved_tensors
-        levels = ctx.embeddings.vectors.shape[-2]
-        if levels <= SMALL_TABLE:
-            added = gradient.new_zeros(*rows.shape[:-1], levels).scatter_(-1, rows, known)
-            of_table = added.mT @ gradient
-        else:
-            of_table = gradient.new_zeros(*gradient.shape[:-2], levels, gradient.shape[-1])
-            each = (gradient.unsqueeze(-2) * known.unsqueeze(-1)).flatten(0, -2)  # (B * coded, H)
-            of_table.flatten(0, -2).index_add_(0, _in_one_table(rows, of_table).flatten(), each)
-        of_vectors, of_weight = ctx.embeddings.times_backward(level_weight, of_table)
-        return None, numbers.mT @ gradient, gradient.sum(-2), of_vectors, of_weight, None, None, None
-
-
-class ReluAffine(torch.autograd.Function):
-    """relu(x) W + b, (B, in) to (B, out), as one step."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        hidden = x.relu()
-        ctx.save_for_backward(hidden, weight)
-        return affine(hidden, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden, weight = ctx.saved_tensors
-        of_hidden = torch.ops.aten.threshold_backward(gradient @ weight.mT, hidden, 0)
-        return of_hidden, hidden.mT @ gradient, gradient.sum(-2)
-
-
-class InputLayer(nn.Module):
-    """Cells to hidden pre-activations (B, H): numbers and embeddings of levels, times weights.
-
-    A level's embedding times its column's weights is the same for every row. When a batch has more
-    rows than a column has levels, these products are made once per level and looked up.
-    """
-
-    def __init__(self, network: ColumnNetwork, hidden_dim: int) -> None:
-        super().__init__()
-        embeddings, self.parts = network.embeddings, network.parts
-        features = sum(_count(p.columns) * p.likelihood.features for p in self.parts if not p.likelihood.coded)
-        known = sum(_count(p.columns) for p in self.parts) if network.masked else 0
-        self.features, self.masked = features, network.masked
-        self.number_weight = nn.Parameter(torch.empty(features + known, hidden_dim))  # and of which cells are known
-        self.level_weight = nn.Parameter(torch.empty(embeddings.columns, embeddings.vectors.shape[1], hidden_dim))
-        self.bias = nn.Parameter(torch.empty(hidden_dim))
-
-    def initialize(self, generator: Generator) -> None:
-        columns, embedding_dim, _ = self.level_weight.shape
-        fan_in = len(self.number_weight) + columns * embedding_dim
-        _draw(fan_in, generator, self.number_weight, self.level_weight, self.bias)
-
-    def forward(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
-        pieces = [each.flatten(-2) for each in inputs.numbers] + ([inputs.known] if self.masked else [])
-        numbers = _join(pieces, inputs.known)
-        if embeddings.columns == 0:
-            return affine(numbers, self.number_weight, self.bias)
-        known, rows, vectors = self._level_known(inputs), inputs.levels + embeddings.first, embeddings.vectors
-        if embeddings.most_levels <= rows.shape[-2]:
-            return FirstLayer.apply(
-                numbers, self.number_weight, self.bias, vectors, self.level_weight, rows, known, embeddings
-            )
-        looked_up = F.embedding(_in_one_table(rows, vectors), vectors.flatten(0, -2)) * known[..., None]
-        hidden = affine(numbers, self.number_weight, self.bias)
-        return hidden + looked_up.flatten(-2) @ self.level_weight.flatten(-3, -2)
-
-    def each(self, inputs: Inputs, embeddings: Embeddings) -> Tensor:
-        """What each column adds to the pre-activations, (B, D, H)."""
-        pieces, numbers, feature, level = [], iter(inputs.numbers), 0, 0
-        if embeddings.columns:
-            table = embeddings.times(self.level_weight)
-            rows = _in_one_table(inputs.levels + embeddings.first, table)
-            levels = F.embedding(rows, table.flatten(0, -2)) * self._level_known(inputs)[..., None]  # (B, coded, H)
-        for part in self.parts:
-            columns = _count(part.columns)
-            if part.likelihood.coded:
-                pieces.append(levels[..., level : level + columns, :])
-                level += columns
-            else:
-                used = columns * part.likelihood.features
-                weight = self.number_weight[..., feature : feature + used, :]
-                weight = weight.view(*weight.shape[:-2], columns, part.likelihood.features, weight.shape[-1])
-                pieces.append(torch.einsum("...bdf,...dfh->...bdh", next(numbers), weight))
-                feature += used
-        found = torch.cat(pieces, -2)
-        if self.masked:
-            found = found + inputs.known[..., None] * self.number_weight[..., self.features :, :].unsqueeze(-3)
-        return found
-
-    def _level_known(self, inputs: Inputs) -> Tensor:
-        """Which levels are known, (B, coded)."""
-        return _join([inputs.known[..., p.columns] for p in self.parts if p.likelihood.coded], inputs.known)
-
-
-def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x W + b, (B, in) by (in, out); or of stacked networks, all with a leading M."""
-    return torch.addmm(bias, x, weight) if weight.dim() == 2 else torch.baddbmm(bias.unsqueeze(-2), x, weight)
-
-
-def _in_one_table(rows: Tensor, tables: Tensor) -> Tensor:
-    """Row numbers for the tables (M, R, H) of stacked networks laid one below the other."""
-    if tables.dim() == 2:
-        return rows
-    return rows + torch.arange(0, tables.shape[0] * tables.shape[1], tables.shape[1], device=rows.device)[:, None, None]
 
 
 # ---------------------------------------------------------------- the formulas
@@ -607,20 +370,3 @@ def _lay_out(likelihoods: list[Likelihood], counts: list[int]) -> list[Part]:
 def _levels(parts: list[Part], columns: Sequence[EncodedColumn]) -> list[int]:
     """How many levels each coded column has."""
     return [len(c.levels) for p in parts if p.likelihood.coded for c in columns[p.columns]]  # type: ignore[union-attr]
-
-
-def _count(columns: slice) -> int:
-    return int(columns.stop - columns.start)
-
-
-def _join(pieces: list[Tensor], like: Tensor) -> Tensor:
-    if len(pieces) == 1:
-        return pieces[0]
-    return torch.cat(pieces, dim=-1) if pieces else like[..., :0]
-
-
-def _draw(fan_in: int, generator: Generator, *parameters: nn.Parameter) -> None:
-    bound = 1 / math.sqrt(max(fan_in, 1))
-    with torch.no_grad():
-        for parameter in parameters:
-            parameter.uniform_(-bound, bound, generator=generator)

@@ -109,6 +109,11 @@ class Clock:
         passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
         return min(max(epoch / self.epochs, passed), 1.0)
 
+    def wait(self, device: torch.device) -> None:
+        """If time is limited, wait until the device has done what it was told: it runs behind."""
+        if self.time_limit is not None and device.type == "cuda":
+            torch.cuda.synchronize(device)
+
     def __iter__(self) -> Iterator[int]:
         for epoch in range(self.epochs):
             if epoch and self.done(epoch) >= 1:
@@ -155,17 +160,26 @@ def minimise(
         after_step()
         total.add_(each.detach())
 
-    run = Captured(step, generator) if device.type == "cuda" else step
+    run = Captured(step, batch_size, generator) if device.type == "cuda" else _each_batch(step, batch_size)
     history = []
     for epoch in clock:
         total.zero_()
         rate.fill_(learning_rate * (rate_share(clock.done(epoch)) if schedule == "cosine" else 1.0))
-        order = torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1)
-        for rows in torch.split(order, batch_size, dim=-1):
-            run(rows)
+        run(torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1))
         history.append(total / every_row[-1])
+        clock.wait(device)
         on_epoch(epoch)
     return torch.stack(history)
+
+
+def _each_batch(step: Callable[[Tensor], None], batch_size: int) -> Callable[[Tensor], None]:
+    """An epoch: a step for each batch of the order of rows, (N,)."""
+
+    def epoch(order: Tensor) -> None:
+        for rows in torch.split(order, batch_size, dim=-1):
+            step(rows)
+
+    return epoch
 
 
 def rate_share(done: float) -> float:
@@ -192,14 +206,15 @@ class Adam:
     EPSILON = 1e-8
 
     def __init__(self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor) -> None:
-        self.weights = [each for each in network.parameters() if each.numel()]
+        self.weights: list[Tensor] = [each for each in network.parameters() if each.numel()]
         self.rate, self.weight_decay = rate, weight_decay
         self.means, self.squares = ([torch.zeros_like(each) for each in self.weights] for _ in range(2))
         self.done = torch.zeros((), device=rate.device)  # steps
 
     def step(self, loss: Tensor) -> None:
         """One step down the loss."""
-        gradients = list(torch.autograd.grad(loss, self.weights))
+        # The kernel takes gradients to lie in memory as the weights do.
+        gradients = [each.contiguous() for each in torch.autograd.grad(loss, self.weights)]
         with torch.no_grad():
             if isinstance(self.weight_decay, Tensor):
                 for gradient, weight in zip(gradients, self.weights, strict=True):
@@ -223,38 +238,70 @@ class Adam:
 
 
 class Captured:
-    """A training step as a CUDA graph: its many small kernels start at once, not one by one from Python.
+    """Epochs on a GPU, where many steps are one CUDA graph: their small kernels start at once, not one by one.
 
-    The first steps run as they are, to warm up. Then batches of that size replay the graph; the short last
-    batch of an epoch still runs as it is.
+    A graph takes its batches from the order of rows on the device, where it also counts how far it is. The first steps
+    run as they are, to warm up; so do all, if the device has no memory left for graphs.
     """
 
-    WARM_UP = 3
+    WARM_UP = 3  # steps
+    TOGETHER = 32  # steps in a graph
 
-    def __init__(self, step: Callable[[Tensor], None], generator: Generator) -> None:
-        self.step = step
-        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self.graph = torch.cuda.CUDAGraph()
-        self.graph.register_generator_state(generator)
-        self.rows = torch.empty(0)  # the graph reads its batch from here
-        self.steps = 0  # of the usual size
+    def __init__(self, step: Callable[[Tensor], None], batch_size: int, generator: Generator) -> None:
+        self.step, self.batch_size, self.generator = step, batch_size, generator
+        self.order = torch.empty(0)
+        self.next = torch.zeros(1, dtype=torch.long, device=generator.device)  # row of the order
+        self.stream = torch.cuda.Stream()
+        self.graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}  # by steps, and rows of each
+        self.warm: set[int] = set()  # batch sizes that ran as they are
+        self.possible = True
 
-    def __call__(self, rows: Tensor) -> None:
-        if self.steps == 0:
-            self.rows = rows.clone()
-        usual = rows.shape == self.rows.shape
-        self.steps += usual
-        if usual and self.steps == self.WARM_UP + 1:
-            with torch.cuda.graph(self.graph, stream=self.stream):
-                self.step(self.rows)
-        if usual and self.steps > self.WARM_UP:
-            self.rows.copy_(rows)
-            self.graph.replay()
+    def __call__(self, order: Tensor) -> None:
+        if self.order.shape != order.shape:
+            self.order = order.clone()
+        self.order.copy_(order)
+        self.next.zero_()
+        batches, rest = divmod(order.shape[-1], self.batch_size)
+        for size, steps in ((self.batch_size, batches), (rest, 1 if rest else 0)):
+            if steps and size not in self.warm:
+                self.warm.add(size)
+                first = min(steps, self.WARM_UP)
+                self._plainly(first, size)
+                steps -= first
+            for together, times in ((self.TOGETHER, steps // self.TOGETHER), (1, steps % self.TOGETHER)):
+                for _ in range(times):
+                    self._replay(together, size)
+
+    def _replay(self, steps: int, size: int) -> None:
+        if self.possible and (steps, size) not in self.graphs:
+            self._capture(steps, size)
+        if self.possible:
+            self.graphs[steps, size].replay()
         else:
-            self.stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.stream):
-                self.step(rows)
-            torch.cuda.current_stream().wait_stream(self.stream)
+            self._plainly(steps, size)
+
+    def _capture(self, steps: int, size: int) -> None:
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        pool = next(iter(self.graphs.values())).pool() if self.graphs else None
+        try:
+            with torch.cuda.graph(graph, pool=pool, stream=self.stream):
+                self._run(steps, size)
+            self.graphs[steps, size] = graph
+        except torch.cuda.OutOfMemoryError:
+            self.possible = False
+
+    def _plainly(self, steps: int, size: int) -> None:
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            self._run(steps, size)
+        torch.cuda.current_stream().wait_stream(self.stream)
+
+    def _run(self, steps: int, size: int) -> None:
+        for _ in range(steps):
+            within = torch.arange(size, device=self.order.device)
+            self.step(self.order.index_select(-1, self.next + within))
+            self.next.add_(size)
 
 
 @contextmanager

@@ -13,8 +13,9 @@ from torch import Generator, Tensor, nn
 
 from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
 from cellmend.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.layers import Linear
 from cellmend.likelihoods import Distributions, constant
-from cellmend.network import ColumnNetwork, InputLayer, Linear, stack, unstack
+from cellmend.network import ColumnNetwork, stack, unstack
 from cellmend.schema import Schema
 from cellmend.training import Clock, decay_of_each, minimise
 
@@ -92,7 +93,7 @@ class Predictor(ColumnNetwork):
     def __init__(self, columns: list[Any], generator: Generator) -> None:
         how = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=False)
         super().__init__(columns, how, embedding_dim=50, masked=False)
-        self.first = InputLayer(self, 200)
+        self.first = self.first_layer(200)
         self.second = Linear(200, 50)
         self.last = Linear(50, self.outputs)
         self.initialize(generator)
@@ -150,7 +151,7 @@ def log_likelihood(networks: Predictor, cells: Cells) -> tuple[Tensor, Tensor]:
 
 def _own(answers: Tensor, tables: int) -> Tensor:
     """From every network's answers for all columns (M * D, B, D) those for its own column, (M, B, D)."""
-    return answers.unflatten(0, (tables, -1)).diagonal(dim1=1, dim2=3)  # type: ignore[no-untyped-call]
+    return answers.unflatten(0, (tables, -1)).diagonal(dim1=1, dim2=3)
 
 
 class DeepRPCA(RepairBaseline):
