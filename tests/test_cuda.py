@@ -70,7 +70,7 @@ def test_every_row_is_seen_once_an_epoch_whether_steps_are_captured_or_not() -> 
     for number in range(1, 5):
         epoch(torch.randperm(125, device="cuda"))
         assert (seen == number).all()
-    assert set(epoch.graphs) == {(32, 3), (1, 3), (1, 2)}
+    assert set(epoch.graphs) == {(32, 3), (1, 3), (1, 2)}  # steps, and rows of each
 
 
 def test_without_memory_for_graphs_steps_run_as_they_are(monkeypatch) -> None:

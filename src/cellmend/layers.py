@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -55,8 +57,9 @@ class Linear(nn.Module):
     def initialize(self, generator: Generator) -> None:
         _draw(self.weight.shape[0], generator, self.weight, self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return affine(x, self.weight, self.bias)
+    def forward(self, x: Tensor, *, relu: bool = False, outputs: int | None = None) -> Tensor:
+        """The first `outputs` of them, or all; of relu(x) if asked."""
+        return Affine.apply(x, self.weight, self.bias, relu, outputs or self.weight.shape[-1])
 
 
 class OwnOutputs(nn.Module):
@@ -142,8 +145,9 @@ class Embeddings(nn.Module):
         of_padded, of_weight = torch.empty_like(padded), torch.empty_like(weight)
         groups = zip(self._grouped(padded, spread, weight), self._grouped(of_padded, spread, of_weight), strict=True)
         for (own, down, each), (of_own, _, of_each) in groups:
+            with aside(own, down, of_each):
+                torch.matmul(own.mT, down, out=of_each)
             torch.matmul(down, each.mT, out=of_own)
-            torch.matmul(own.mT, down, out=of_each)
         return of_padded.index_select(-2, self.place), of_weight
 
     def _grouped(self, padded: Tensor, products: Tensor, weight: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -193,43 +197,83 @@ class FirstLayer(torch.autograd.Function):
         known: Tensor,  # (B, coded)
         embeddings: Embeddings,
     ) -> Tensor:
-        ctx.save_for_backward(numbers, level_weight, rows, known)
-        ctx.embeddings = embeddings
-        hidden = affine(numbers, number_weight, bias)
-        table, times = embeddings.times(level_weight), known.flatten(0, -2)
+        ctx.embeddings, added = embeddings, None
+        with aside(rows, known):
+            table, levels = embeddings.times(level_weight), vectors.shape[-2]
+            if ctx.needs_input_grad[3] and levels <= SMALL_TABLE:
+                added = known.new_zeros(*rows.shape[:-1], levels).scatter_(-1, rows, known)
+        ctx.save_for_backward(numbers, level_weight, rows, known, added)
+        hidden, times = affine(numbers, number_weight, bias), known.flatten(0, -2)
         flat = in_one_table(rows, table).flatten(0, -2)
+        rejoin(numbers.device)
         looked_up = F.embedding_bag(flat, table.flatten(0, -2), mode="sum", per_sample_weights=times)
         return hidden.add_(looked_up.view(hidden.shape))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        numbers, level_weight, rows, known = ctx.saved_tensors
-        levels = ctx.embeddings.vectors.shape[-2]
-        if levels <= SMALL_TABLE:
-            added = gradient.new_zeros(*rows.shape[:-1], levels).scatter_(-1, rows, known)
+        numbers, level_weight, rows, known, added = ctx.saved_tensors
+        with aside(numbers, gradient):
+            of_numbers, of_bias = numbers.mT @ gradient, gradient.sum(-2)
+        if added is not None:
             of_table = added.mT @ gradient
         else:
+            levels = ctx.embeddings.vectors.shape[-2]
             of_table = gradient.new_zeros(*gradient.shape[:-2], levels, gradient.shape[-1])
             each = (gradient.unsqueeze(-2) * known.unsqueeze(-1)).flatten(0, -2)  # (B * coded, H)
             of_table.flatten(0, -2).index_add_(0, in_one_table(rows, of_table).flatten(), each)
         of_vectors, of_weight = ctx.embeddings.times_backward(level_weight, of_table)
-        return None, numbers.mT @ gradient, gradient.sum(-2), of_vectors, of_weight, None, None, None
+        return None, of_numbers, of_bias, of_vectors, of_weight, None, None, None
 
 
-class ReluAffine(torch.autograd.Function):
-    """relu(x) W + b, (B, in) to (B, out), as one step."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        hidden = x.relu()
-        ctx.save_for_backward(hidden, weight)
-        return affine(hidden, weight, bias)
+class Affine(torch.autograd.Function):
+    """x W + b, or relu(x) W + b, (B, in) to (B, out), as one step."""
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden, weight = ctx.saved_tensors
-        of_hidden = torch.ops.aten.threshold_backward(gradient @ weight.mT, hidden, 0)
-        return of_hidden, hidden.mT @ gradient, gradient.sum(-2)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool, outputs: int) -> Tensor:
+        x = x.relu() if relu else x
+        ctx.save_for_backward(x, weight)
+        ctx.relu, ctx.outputs = relu, outputs
+        return affine(x, weight[..., :outputs], bias[..., :outputs])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        with aside(x, gradient):
+            of_weight, of_bias = x.mT @ gradient, gradient.sum(-2)
+            if ctx.outputs < weight.shape[-1]:
+                of_weight, of_bias = (F.pad(e, (0, weight.shape[-1] - ctx.outputs)) for e in (of_weight, of_bias))
+        of_x = gradient @ weight[..., : ctx.outputs].mT
+        of_x = torch.ops.aten.threshold_backward(of_x, x, 0) if ctx.relu else of_x
+        return of_x, of_weight, of_bias, None, None
+
+
+@contextmanager
+def aside(*used: Tensor) -> Iterator[None]:
+    """On a GPU, work with these beside what follows: small kernels leave most of it idle. `rejoin` before the results
+    are used."""
+    device = used[0].device
+    if device.type != "cuda":
+        yield
+        return
+    side, held = _side(device)
+    held.extend(used)  # or their memory could be used for something else before the work is done
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        yield
+
+
+def rejoin(device: torch.device) -> None:
+    """Wait for what was done aside."""
+    if device.type == "cuda":
+        side, held = _side(device)
+        torch.cuda.current_stream(device).wait_stream(side)
+        held.clear()
+
+
+@cache
+def _side(device: torch.device) -> tuple[torch.cuda.Stream, list[Tensor]]:
+    """The stream beside the usual one, and what it works with."""
+    return torch.cuda.Stream(device), []
 
 
 class InputLayer(nn.Module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,9 +26,10 @@ from cellmend.layers import (
     Linear,
     OwnOutputs,
     Part,
-    ReluAffine,
     Shares,
+    aside,
     join,
+    rejoin,
 )
 from cellmend.likelihoods import Distributions, Likelihood, make_likelihood
 
@@ -84,8 +86,12 @@ class ColumnNetwork(nn.Module):
     def log_clean_of(self, values: Tensor, decoded: Tensor) -> Tensor:
         """log p(x|z) of values that their columns can hold, (B, D)."""
         widths = [*(p.likelihood.width for p in self.parts), decoded.shape[-1] - self.outputs]
-        pieces = zip(self.parts, decoded.split(widths, dim=-1), strict=False)  # one gradient, where slices have many
-        return join([p.likelihood.log_clean(values[..., p.columns], own) for p, own in pieces], values)
+        found = []
+        for part, own in zip(self.parts, decoded.split(widths, dim=-1), strict=False):  # slices have a gradient each
+            with nullcontext() if part is self.parts[-1] else aside(values, own):
+                found.append(part.likelihood.log_clean(values[..., part.columns], own))
+        rejoin(values.device)
+        return join(found, values)
 
     def log_corrupted(self, cells: Cells) -> Tensor:
         """log p0(x) of each cell, (B, D)."""
@@ -167,8 +173,8 @@ class RVAE(ColumnNetwork):
 
     def encode_inputs(self, inputs: Inputs) -> Latent:
         """q(z|x) of each row from what the first layer takes."""
-        hidden, output = self.encoder_input(inputs, self.embeddings), self.encoder_output
-        mu, log_variance = ReluAffine.apply(hidden, output.weight, output.bias).chunk(2, dim=-1)
+        hidden = self.encoder_input(inputs, self.embeddings)
+        mu, log_variance = self.encoder_output(hidden, relu=True).chunk(2, dim=-1)
         return Latent(mu, F.hardtanh(log_variance, *LATENT_LOG_VARIANCE))
 
     def encode_mean(self, inputs: Inputs) -> Tensor:
@@ -177,7 +183,7 @@ class RVAE(ColumnNetwork):
 
     def decode(self, z: Tensor) -> Tensor:
         """(B, K) to the parameters of every column's clean component, (B, all widths and padding)."""
-        return ReluAffine.apply(self.decoder_hidden(z), self.decoder_output.weight, self.decoder_output.bias)
+        return self.decoder_output(self.decoder_hidden(z), relu=True)
 
     @torch.no_grad()
     def decode_hidden(self, cells: Cells) -> Tensor:
@@ -198,12 +204,11 @@ class RVAE(ColumnNetwork):
         return torch.cat(pieces, dim=-2) + self.decoder_output.bias[..., : self.outputs].unsqueeze(-2)
 
     def _mean(self, hidden: Tensor) -> Tensor:
-        latent, output = self.decoder_hidden.weight.shape[-2], self.encoder_output  # K: the first half of what it says
-        return ReluAffine.apply(hidden, output.weight[..., :latent], output.bias[..., :latent])
+        return self.encoder_output(hidden, relu=True, outputs=self.decoder_hidden.weight.shape[-2])
 
     def weight_logits(self, inputs: Inputs) -> Tensor:
         """RVAE-AVI: logits of pi from the second network, (B, D)."""
-        return self.weight_output(self.weight_input(inputs, self.embeddings).relu())
+        return self.weight_output(self.weight_input(inputs, self.embeddings), relu=True)
 
 
 # ---------------------------------------------------------------- the formulas
@@ -292,6 +297,10 @@ def elbo(
 
     With `kl_weight` other than 1 it is the bound of beta-VAE; with 0 `latent` is not needed.
     """
+    kl = None
+    if latent is not None and kl_weight:
+        with aside(z):
+            kl = latent_kl(latent) if kl_weight == 1 else kl_weight * latent_kl(latent)
     log_clean = network.log_clean_of(rows.values, network.decode(z))
     if weights == "none":
         bound = (log_clean * rows.asked).sum(-1)
@@ -302,7 +311,7 @@ def elbo(
         pi, log_corrupted = logit.sigmoid(), rows.floor - log_share(1 - alpha)
         per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)
         bound = (per_cell * rows.asked).sum(-1)
-    return bound - kl_weight * latent_kl(latent) if latent is not None and kl_weight else bound
+    return bound if kl is None else bound - kl
 
 
 class MixtureBound(torch.autograd.Function):

@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, take_rows
+from cellmend.layers import rejoin
 from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
 
 REVISIONS = tuple(tenth / 10 for tenth in range(1, 10))  # when alpha is revised, as a share of the epochs
@@ -62,7 +63,7 @@ def train(
             torch.stack(gates(log_corrupted, alpha=revise()), out=packed[2:])  # a captured step reads it there
         on_epoch(epoch)
 
-    def loss(rows: Tensor) -> Tensor:
+    def gain(rows: Tensor) -> Tensor:
         values, known, favour, floor = take_rows(packed, rows).unbind(0)
         seen, asked = hide_some(known, hide, generator) if hide else (known, known)
         inputs = network.inputs_of(values, seen)
@@ -71,11 +72,11 @@ def train(
         batch = Rows(values, seen, asked, favour, floor)
         bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
-        return -bound.sum(-1)
+        return bound.sum(-1)
 
-    history = -minimise(
+    history = maximise(
         network,
-        loss,
+        gain,
         cells.values.shape[:-1],
         clock=clock,
         batch_size=batch_size,
@@ -130,9 +131,9 @@ def hide_some(known: Tensor, most: float, generator: Generator) -> tuple[Tensor,
     return left, known - left
 
 
-def minimise(
+def maximise(
     network: nn.Module,
-    loss: Callable[[Tensor], Tensor],
+    gain: Callable[[Tensor], Tensor],
     every_row: Sequence[int],
     *,
     clock: Clock,
@@ -144,9 +145,9 @@ def minimise(
     after_step: Callable[[], None],
     on_epoch: Callable[[int], None],
 ) -> Tensor:
-    """Lower a loss over batches of rows with Adam; returns its mean per row over each epoch, (epochs,).
+    """Raise a gain, summed over a batch of rows, with Adam; returns its mean per row over each epoch, (epochs,).
 
-    `every_row` is (N,), or (M, N) for M stacked networks: `loss` then gets rows (M, B) and gives (M,), and
+    `every_row` is (N,), or (M, N) for M stacked networks: `gain` then gets rows (M, B) and gives (M,), and
     `weight_decay` may be (M,).
     """
     device = generator.device
@@ -155,8 +156,8 @@ def minimise(
     total = torch.zeros(tuple(every_row[:-1]), device=device)
 
     def step(rows: Tensor) -> None:
-        each = loss(rows)
-        adam.step(each.sum())
+        each = gain(rows)
+        adam.step(each.sum() if each.dim() else each)
         after_step()
         total.add_(each.detach())
 
@@ -165,7 +166,8 @@ def minimise(
     for epoch in clock:
         total.zero_()
         rate.fill_(learning_rate * (rate_share(clock.done(epoch)) if schedule == "cosine" else 1.0))
-        run(torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1))
+        with tensor_cores(device):
+            run(torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1))
         history.append(total / every_row[-1])
         clock.wait(device)
         on_epoch(epoch)
@@ -211,14 +213,15 @@ class Adam:
         self.means, self.squares = ([torch.zeros_like(each) for each in self.weights] for _ in range(2))
         self.done = torch.zeros((), device=rate.device)  # steps
 
-    def step(self, loss: Tensor) -> None:
-        """One step down the loss."""
+    def step(self, gain: Tensor) -> None:
+        """One step up."""
         # The kernel takes gradients to lie in memory as the weights do.
-        gradients = [each.contiguous() for each in torch.autograd.grad(loss, self.weights)]
+        gradients = [each.contiguous() for each in torch.autograd.grad(gain, self.weights)]
+        rejoin(gain.device)
         with torch.no_grad():
             if isinstance(self.weight_decay, Tensor):
                 for gradient, weight in zip(gradients, self.weights, strict=True):
-                    gradient.addcmul_(weight, self.weight_decay.view(-1, *[1] * (weight.dim() - 1)))
+                    gradient.addcmul_(weight, self.weight_decay.view(-1, *[1] * (weight.dim() - 1)), value=-1)
             self.done.add_(1)
             torch._fused_adam_(
                 self.weights,
@@ -233,15 +236,15 @@ class Adam:
                 weight_decay=0.0 if isinstance(self.weight_decay, Tensor) else self.weight_decay,
                 eps=self.EPSILON,
                 amsgrad=False,
-                maximize=False,
+                maximize=True,
             )
 
 
 class Captured:
     """Epochs on a GPU, where many steps are one CUDA graph: their small kernels start at once, not one by one.
 
-    A graph takes its batches from the order of rows on the device, where it also counts how far it is. The first steps
-    run as they are, to warm up; so do all, if the device has no memory left for graphs.
+    A graph finds its batches where they were when it was captured, so they are copied there. The first steps run as
+    they are, to warm up; so do all, if the device has no memory left for graphs.
     """
 
     WARM_UP = 3  # steps
@@ -249,59 +252,65 @@ class Captured:
 
     def __init__(self, step: Callable[[Tensor], None], batch_size: int, generator: Generator) -> None:
         self.step, self.batch_size, self.generator = step, batch_size, generator
-        self.order = torch.empty(0)
-        self.next = torch.zeros(1, dtype=torch.long, device=generator.device)  # row of the order
         self.stream = torch.cuda.Stream()
-        self.graphs: dict[tuple[int, int], torch.cuda.CUDAGraph] = {}  # by steps, and rows of each
+        self.graphs: dict[tuple[int, ...], tuple[torch.cuda.CUDAGraph, Tensor]] = {}  # by steps and shape of a batch
         self.warm: set[int] = set()  # batch sizes that ran as they are
         self.possible = True
 
     def __call__(self, order: Tensor) -> None:
-        if self.order.shape != order.shape:
-            self.order = order.clone()
-        self.order.copy_(order)
-        self.next.zero_()
-        batches, rest = divmod(order.shape[-1], self.batch_size)
-        for size, steps in ((self.batch_size, batches), (rest, 1 if rest else 0)):
-            if steps and size not in self.warm:
-                self.warm.add(size)
-                first = min(steps, self.WARM_UP)
-                self._plainly(first, size)
-                steps -= first
-            for together, times in ((self.TOGETHER, steps // self.TOGETHER), (1, steps % self.TOGETHER)):
-                for _ in range(times):
-                    self._replay(together, size)
+        batches = torch.split(order, self.batch_size, dim=-1)
+        whole = [batch for batch in batches if batch.shape == batches[0].shape]
+        for alike in (whole, batches[len(whole) :]):
+            cold = self.WARM_UP if alike and alike[0].shape[-1] not in self.warm else 0
+            self.warm.update(batch.shape[-1] for batch in alike)
+            self._plainly(alike[:cold])
+            alike = alike[cold:]
+            many = len(alike) // self.TOGETHER * self.TOGETHER
+            for first in range(0, many, self.TOGETHER):
+                self._replay(alike[first : first + self.TOGETHER])
+            for batch in alike[many:]:
+                self._replay([batch])
 
-    def _replay(self, steps: int, size: int) -> None:
-        if self.possible and (steps, size) not in self.graphs:
-            self._capture(steps, size)
-        if self.possible:
-            self.graphs[steps, size].replay()
-        else:
-            self._plainly(steps, size)
+    def _replay(self, batches: Sequence[Tensor]) -> None:
+        rows = torch.stack(list(batches))
+        if self.possible and rows.shape not in self.graphs:
+            self._capture(rows.clone())
+        if not self.possible:
+            return self._plainly(batches)
+        graph, place = self.graphs[rows.shape]
+        place.copy_(rows)
+        return graph.replay()
 
-    def _capture(self, steps: int, size: int) -> None:
+    def _capture(self, place: Tensor) -> None:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
-        pool = next(iter(self.graphs.values())).pool() if self.graphs else None
+        pool = next(iter(self.graphs.values()))[0].pool() if self.graphs else None
         try:
             with torch.cuda.graph(graph, pool=pool, stream=self.stream):
-                self._run(steps, size)
-            self.graphs[steps, size] = graph
+                for rows in place.unbind(0):
+                    self.step(rows)
+            self.graphs[place.shape] = graph, place
         except torch.cuda.OutOfMemoryError:
             self.possible = False
 
-    def _plainly(self, steps: int, size: int) -> None:
+    def _plainly(self, batches: Sequence[Tensor]) -> None:
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            self._run(steps, size)
+            for rows in batches:
+                self.step(rows)
         torch.cuda.current_stream().wait_stream(self.stream)
 
-    def _run(self, steps: int, size: int) -> None:
-        for _ in range(steps):
-            within = torch.arange(size, device=self.order.device)
-            self.step(self.order.index_select(-1, self.next + within))
-            self.next.add_(size)
+
+@contextmanager
+def tensor_cores(device: torch.device) -> Iterator[None]:
+    """On a GPU, products of float32 in TF32 meanwhile: 10 bits of each factor, which is enough to learn."""
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

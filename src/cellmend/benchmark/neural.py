@@ -17,14 +17,14 @@ from cellmend.layers import Linear
 from cellmend.likelihoods import Distributions, constant
 from cellmend.network import ColumnNetwork, stack, unstack
 from cellmend.schema import Schema
-from cellmend.training import Clock, decay_of_each, minimise
+from cellmend.training import Clock, decay_of_each, maximise
 
 EPOCHS = 100
 BATCH = 150
 LEARNING_RATE = 1e-3
 CHUNK = 4096  # rows judged at once
 _train = partial(
-    minimise, batch_size=BATCH, learning_rate=LEARNING_RATE, schedule="constant", on_epoch=lambda epoch: None
+    maximise, batch_size=BATCH, learning_rate=LEARNING_RATE, schedule="constant", on_epoch=lambda epoch: None
 )
 
 
@@ -123,7 +123,7 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
 
     _train(
         together,
-        lambda rows: -log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
+        lambda rows: log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
         data.values.shape[:2],
         clock=Clock(EPOCHS),
         weight_decay=decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device),
@@ -241,7 +241,7 @@ def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
         target = X - S
         _train(
             together,
-            lambda rows, target=target: together.loss(target[every_table, rows]),  # type: ignore[misc]
+            lambda rows, target=target: -together.loss(target[every_table, rows]),  # type: ignore[misc]
             X.shape[:2],
             clock=Clock(first.ROUND_EPOCHS),
             weight_decay=0.0,
