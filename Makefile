@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-browser lint bench bench-real clean
+.PHONY: demo test test-browser lint bench bench-real bench-speed clean
 
 demo: .venv/demo-ready
 	$(BIN)/cellmend demo --force
@@ -29,6 +29,11 @@ bench: .venv/ready
 
 bench-real: .venv/ready
 	$(BIN)/python benchmarks/real_errors.py
+
+# Peers are measured in the same run, so that they are needed here.
+bench-speed: .venv/ready
+	$(INSTALL) --editable ".[peers]"
+	$(BIN)/python benchmarks/speed.py --json speed.json
 
 clean:
 	rm -rf .venv build dist cellmend-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ import pytest
 import cellmend
 from cellmend import __version__, cli
 from cellmend.files import whole_file
+from tests.conftest import mixed_table
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -184,6 +185,66 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
     assert page.startswith("<!")
     assert "model.cellmend" in page
     assert "fitted on" not in page, "it was fitted to another table"
+
+
+@pytest.fixture
+def nightly(fitted, tmp_path, monkeypatch) -> Path:
+    """A folder with a model and a Parquet file that is large enough to be scored in four pieces."""
+    monkeypatch.setattr("cellmend.files.PIECE", 30)
+    fitted.save(tmp_path / "m.cellmend")
+    mixed_table().to_parquet(tmp_path / "new.parquet", index=False)
+    return tmp_path
+
+
+def score_nightly(folder: Path, output: str, monkeypatch, *options: str) -> int:
+    """Exit code of scoring the file of a `nightly` folder, in this process."""
+    command = ["cellmend", "score", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), "-o", output]
+    monkeypatch.setattr(sys, "argv", [*command, *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monkeypatch, capsys) -> None:
+    out = nightly / f"scores{suffix}"
+    assert score_nightly(nightly, str(out), monkeypatch) == 0
+    scores = pd.read_csv(out) if suffix == ".csv" else pd.read_parquet(out)
+    assert list(scores.columns) == [*mixed_table().columns, "row_score"]
+    assert len(scores) == 120
+    assert capsys.readouterr().err.count("Scoring") == 1
+    assert score_nightly(nightly, str(out), monkeypatch) == 1, "it is there already"
+
+
+def test_a_large_parquet_file_is_scored_to_standard_output(nightly, monkeypatch, capsysbinary) -> None:
+    assert score_nightly(nightly, "-", monkeypatch, "-q") == 0
+    shown = capsysbinary.readouterr()
+    assert len(shown.out.splitlines()) == 121
+    assert shown.err == b""
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(28, "No space left on device"), 1, "cellmend: [Errno 28] No space left on device"),
+    ],
+)
+def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, capsys, stop, code: int, said) -> None:
+    judged = []
+
+    def stopped(self, table) -> np.ndarray:
+        judged.append(table)
+        if len(judged) == 3:
+            raise stop
+        return np.zeros(table.num_rows)
+
+    monkeypatch.setattr("cellmend.estimator.CellMender.row_scores", stopped)
+    (nightly / "scores.csv").write_text("old")
+    assert score_nightly(nightly, str(nightly / "scores.csv"), monkeypatch, "--force", "-q") == code
+    assert capsys.readouterr().err.strip() == said
+    assert (nightly / "scores.csv").read_text() == "old"
+    assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet", "scores.csv"]
 
 
 def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,3 +83,49 @@ def test_without_memory_for_graphs_steps_run_as_they_are(monkeypatch) -> None:
     monkeypatch.setattr("torch.cuda.graph", full)
     mender = CellMender(**SMALL, device="cuda").fit(table)
     assert mender.history_[-1] > mender.history_[0]
+
+
+def test_scoring_from_many_threads_is_scoring_from_one() -> None:
+    table = mixed_table(2000).drop(columns=["id", "country"])
+    mender = CellMender(**SMALL, device="cuda").fit(table)
+    expected = mender.cell_scores(table)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: mender.cell_scores(table), range(40)):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_fitting_in_two_threads_is_fitting_in_one() -> None:
+    table = mixed_table().drop(columns=["id", "country"])
+
+    def history(_: int) -> list[float]:
+        return CellMender(**SMALL, device="cuda").fit(table).history_
+
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(history, range(4)):
+            np.testing.assert_allclose(found, history(0), rtol=0.02)
+
+
+def test_steps_that_cannot_be_captured_run_as_they_are() -> None:
+    """Asking the device for a number waits for it, which a captured step cannot."""
+    seen, drawn = torch.zeros(100, device="cuda"), []
+    generator = torch.Generator("cuda").manual_seed(0)
+
+    def step(rows: torch.Tensor) -> None:
+        drawn.append(float(torch.rand((), generator=generator, device="cuda")))
+        seen.index_add_(0, rows, torch.ones(len(rows), device="cuda"))
+
+    epoch = Captured(step, 10, generator)
+    for number in range(1, 4):
+        epoch(torch.randperm(100, device="cuda"))
+        assert (seen == number).all()
+    assert not epoch.possible
+    assert len(set(drawn)) == 30
+
+
+def test_a_last_batch_smaller_than_the_levels_is_captured_too() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 60, 205).astype(str), "b": rng.integers(0, 3, 205).astype(str)})
+    settings = SMALL | {"epochs": 4, "batch_size": 100, "schema": {"a": "category", "b": "category"}}
+    menders = [CellMender(**settings, device="cuda") for _ in range(40)]
+    fit_together(menders, [table] * 40)
+    assert menders[0].history_[-1] > menders[0].history_[0]

@@ -13,7 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cellmend.files import FileError, read_file, refuse_to_overwrite, whole_file
+from cellmend.files import (
+    FileError,
+    large_table,
+    read_file,
+    refuse_to_overwrite,
+    whole_file,
+    write_table,
+    written_in_pieces,
+)
 
 
 def test_columns_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
@@ -74,6 +82,121 @@ def test_folders_named_by_a_value_are_a_column(tmp_path: Path) -> None:
     assert read_file(base).table.to_pydict() == {"a": [1, 2], "region": ["eu", "us"]}
     assert read_file(base / "region=eu" / "part.parquet").table.to_pydict() == {"a": [1]}
 
+
+# ---------------------------------------------------------------- tables too large to be held
+
+NUMBERED = pa.table({"n": range(101), "text": [f"t{row}" for row in range(101)]})
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellmend.files.PIECE", 30)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("group", [1, 7, 101])
+def test_pieces_of_a_file_have_about_the_same_length(tmp_path: Path, group: int) -> None:
+    pq.write_table(NUMBERED, tmp_path / "a.parquet", row_group_size=group)
+    large = large_table(tmp_path / "a.parquet")
+    assert (large.name, large.rows, large.column_names) == ("a.parquet", 101, ["n", "text"])
+    pieces = list(large.pieces())
+    assert [len(piece) for piece in pieces] == [26, 26, 26, 23], "not 30, 30, 30 and 11"
+    assert pa.concat_tables(pieces).equals(NUMBERED)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_pieces_of_a_folder_go_on_from_file_to_file(tmp_path: Path) -> None:
+    for first, last in [(0, 1), (1, 20), (20, 20), (20, 90), (90, 101)]:
+        folder = tmp_path / f"part={first:02}-{last}"
+        folder.mkdir()
+        pq.write_table(NUMBERED.slice(first, last - first), folder / "a.parquet", row_group_size=11)
+    pieces = list(large_table(tmp_path).pieces())
+    assert [len(piece) for piece in pieces] == [26, 26, 26, 23]
+    assert pa.concat_tables(pieces).equals(read_file(tmp_path).table)
+
+
+def test_small_tables_and_those_of_other_kinds_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.parquet", "a.csv"):
+        write_table(tmp_path / name, NUMBERED)
+    monkeypatch.setattr("cellmend.files.PIECE", 101)
+    assert large_table(tmp_path / "a.parquet") is None
+    monkeypatch.setattr("cellmend.files.PIECE", 100)
+    assert large_table(tmp_path / "a.parquet") is not None
+    assert large_table(tmp_path / "a.csv") is None
+    assert large_table(tmp_path / "none.parquet") is None
+    assert large_table(Path("-")) is None
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_large_file_that_breaks_off_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(NUMBERED, path, row_group_size=30)
+    content = bytearray(path.read_bytes())
+    start = pq.ParquetFile(path).metadata.row_group(2).column(0).dictionary_page_offset
+    content[start : start + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    pieces = large_table(path).pieces()
+    assert next(pieces).equals(NUMBERED.slice(0, 26))
+    with pytest.raises(FileError, match=r"a.parquet must be a .parquet file; it cannot be read as one") as refused:
+        list(pieces)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_two_columns_of_a_name_in_a_large_file_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table([range(100), range(100)], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(FileError, match="2 are named 'a'"):
+        large_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".arrow", ".jsonl", ".xlsx"])
+def test_a_file_written_in_pieces_is_as_if_written_whole(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    path, whole = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    with written_in_pieces(path, NUMBERED.schema) as write:
+        for first in (0, 40, 80):
+            write(NUMBERED.slice(first, 40))
+            assert not path.exists()
+    write_table(whole, NUMBERED)
+    assert read_file(path).table.equals(read_file(whole).table)
+    assert read_file(path).table["n"].cast(pa.int64()).equals(NUMBERED["n"])
+    assert sorted(tmp_path.iterdir()) == [path, whole]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
+def test_a_file_that_is_not_written_to_its_end_leaves_the_old_one(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_text("old")
+
+    def stopped() -> None:
+        with written_in_pieces(path, NUMBERED.schema) as write:
+            write(NUMBERED)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_standard_output_takes_csv_in_pieces_and_stays_open(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    with written_in_pieces(Path("-"), NUMBERED.schema) as write:
+        write(NUMBERED.slice(0, 1))
+        write(NUMBERED.slice(1, 1))
+    sys.stdout.write("and more\n")
+    assert capsysbinary.readouterr().out == b'"n","text"\n0,"t0"\n1,"t1"\nand more\n'
+
+
+def test_a_name_that_says_no_kind_of_file_is_refused_before_the_work(tmp_path: Path) -> None:
+    with (
+        pytest.raises(FileError, match=r"a.pdf must end in one of .csv"),
+        written_in_pieces(tmp_path / "a.pdf", NUMBERED.schema),
+    ):
+        pytest.fail("the work began")
+
+
+# ---------------------------------------------------------------- JSON Lines and workbooks
 
 JSON_LINES = (
     '{"id":"007", "day": "2020-01-02", "n": 1.50}\r\n'

@@ -283,3 +283,10 @@ def test_adam_takes_gradients_however_they_lie_in_memory() -> None:
     for weight, gain in zip(weights, gains, strict=True):
         Adam(torch.nn.ParameterList([weight]), torch.tensor(0.1), 0.0).step(gain)
     torch.testing.assert_close(*weights)
+
+
+def test_training_ends_when_nothing_is_learned_any_more() -> None:
+    """At a rate of nearly 0 the bound does not rise; with z drawn anew it goes up and down."""
+    assert len(run(small_network(), line_cells(), epochs=60, learning_rate=1e-9, patience=3)) < 30
+    assert len(run(small_network(), line_cells(), epochs=20, patience=3)) > 5
+    assert len(run(small_network(), line_cells(), epochs=60, learning_rate=1e-9)) == 60

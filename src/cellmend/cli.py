@@ -69,7 +69,8 @@ def main() -> None:
     """Run a command; what cellmend itself refuses is one sentence and exit code 1, not a traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are taken away
     # Before torch is loaded: threads that spin while they wait slow a busy machine down ten times.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         app()
     except KeyboardInterrupt:
@@ -209,13 +210,18 @@ def score(
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the suspicion of every cell, and a score for every row, by a model."""
+    """Write the suspicion of every cell, and a score for every row, by a model; of large Parquet tables in pieces."""
     from cellmend import jobs
-    from cellmend.files import write_table
+    from cellmend.files import large_table, write_table
 
     _refuse([output], force)
-    mender = _load(model, device, quiet)
-    write_table(output, jobs.score_table(_read(table, quiet), mender))
+    large = large_table(table)
+    if large is None:
+        mender = _load(model, device, quiet)
+        write_table(output, jobs.score_table(_read(table, quiet), mender))
+    else:
+        mender = _load(model, device, quiet=True)  # one bar for all pieces, not one for each
+        jobs.write_scores(large, mender, output, shown=not quiet)
 
 
 @app.command()

@@ -20,7 +20,8 @@ from torch import Tensor
 from cellmend.encoding import Cells
 from cellmend.inference import Evidence
 
-EM_ROUNDS = 40
+EM_ROUNDS = 40  # at most
+SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
 START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
 MOST_WRONG = 0.5  # of the cells of a dirty row
 BELIEF = 0.1  # how many rows, for each of the table, are added in thought when dirty ones are counted
@@ -61,7 +62,10 @@ def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRate
         cells = (dirty * observed.sum(-1)).sum().clamp_min(1e-6)  # of dirty rows
         share_of_rows = float(dirty.sum() + 1 + BELIEVED_DIRTY * believed) / (rows + 1 + believed)
         share_of_cells = min(max(float(wrong / cells), 1 / (columns + 1)), MOST_WRONG)
-        rates = ErrorRates(share_of_rows, share_of_cells, rare)
+        before, rates = rates, ErrorRates(share_of_rows, share_of_cells, rare)
+        moved = abs(rates.rows / before.rows - 1), abs(rates.cells / before.cells - 1)
+        if max(moved) < SETTLED:
+            break
     return rates
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -74,7 +75,10 @@ from cellmend.settings import SCORES, SettingError, check_method, check_number, 
 from cellmend.tables import Suspect, Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
 
-STEPS = 40  # an epoch, unless batch_size is given: small and large tables are then trained alike
+SMALL_TABLE = 4000  # rows
+STEPS = (40, 25)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
+RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
+FULL_RATE = 256
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,9 +99,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     kl_weight : of the latent variable's KL in the bound, 1 in the paper; with 0 the latent variable is not random.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
     epochs, batch_size, learning_rate, schedule, weight_decay : training with Adam; batch_size None: a fortieth of the
-        rows, from 16 to 1024; the learning rate stays ("constant") or falls to 0 ("cosine").
+        rows, of 4,000 and more a twenty-fifth, from 16 to 1024; learning_rate None: 0.002 to 0.004, larger for larger
+        batches; it stays ("constant") or falls to 0 ("cosine").
     train_rows : at most so many rows, drawn at random, are trained on; None: all.
-    time_limit : seconds after which training ends with as many epochs as it had; None: all of them.
+    time_limit : seconds after which training ends with as many epochs as it had; None: all of them. A falling learning
+        rate falls with the time, so that the last state is the best.
+    patience : training ends once the bound has not risen for so many epochs; None: never before the last.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged and repaired.
@@ -138,7 +145,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         batch_size: int | None = None,
         train_rows: int | None = 50_000,
         time_limit: float | None = None,
-        learning_rate: float = 2e-3,
+        patience: int | None = None,
+        learning_rate: float | None = None,
         schedule: str = "cosine",
         weight_decay: float = 0.0,
         repair_method: str = "hidden",
@@ -165,6 +173,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.batch_size = batch_size
         self.train_rows = train_rows
         self.time_limit = time_limit
+        self.patience = patience
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.weight_decay = weight_decay
@@ -222,6 +231,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         revise: Callable[[], Tensor],
     ) -> Tensor:
         """Train one or many; `revise` gives the alpha of every cell that the network would now have."""
+        batch_size = self.batch_size or _batch_for(cells.values.shape[-2])
         with progress("Fitting", self.epochs, shown=self.verbose) as show:
             return train(
                 network,
@@ -232,8 +242,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 hide=self.hide,
                 epochs=self.epochs,
                 time_limit=self.time_limit,
-                batch_size=self.batch_size or min(max(cells.values.shape[-2] // STEPS, 16), 1024),
-                learning_rate=self.learning_rate,
+                patience=self.patience,
+                batch_size=batch_size,
+                learning_rate=self.learning_rate or _rate_for(batch_size),
                 schedule=self.schedule,
                 weight_decay=weight_decay,
                 generator=self._generator(),
@@ -713,6 +724,25 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender.device = "auto"
         mender.network_.to(mender._device())
     return mender
+
+
+def _batch_for(rows: int) -> int:
+    """How many of so many rows a step takes.
+
+    >>> [_batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
+    [16, 50, 200, 1024]
+    """
+    return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
+
+
+def _rate_for(batch_size: int) -> float:
+    """The learning rate that suits batches of so many rows: small ones say less, and large steps would go astray.
+
+    >>> [round(_rate_for(rows), 4) for rows in (16, 128, 1024)]
+    [0.002, 0.0028, 0.004]
+    """
+    low, high = RATES
+    return min(max(high * math.sqrt(batch_size / FULL_RATE), low), high)
 
 
 def _understood(table: Table, readers: Mapping[str, Reader]) -> Table:

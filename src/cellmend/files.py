@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -31,6 +32,8 @@ from cellmend.schema import did_you_mean
 
 STDIN = Path("-")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+PIECE = 100_000  # rows of a large table that are held at once
+READ_AT_ONCE = 2**20  # bytes of a column, of which a large table may have gigabytes
 
 # ---------------------------------------------------------------- JSON Lines and workbooks, all but the changed cells
 
@@ -239,7 +242,7 @@ def read_file(path: Path, delimiter: str | None = None) -> TableFile:
             with pa.input_stream(path, compression=compression) as stream:
                 return _read_csv(stream.read(), path.name, kind, compression, "\t" if kind == ".tsv" else delimiter)
         kept = KEEPERS[kind](path) if kind in KEEPERS else None
-        table = kept.table if kept else _read_folder(path) if path.is_dir() else READERS[kind](path)
+        table = kept.table if kept else _folder(path).to_table() if path.is_dir() else READERS[kind](path)
     _refuse_twins(table.column_names, path.name)
     return TableFile(path.name, table, None, kind, None, kept)
 
@@ -268,7 +271,7 @@ def _said(error: Exception) -> str:
     return str(error).partition("\n")[0].rstrip(".")
 
 
-def _read_folder(path: Path) -> pa.Table:
+def _folder(path: Path) -> pa.dataset.Dataset:
     """All Parquet files below a folder as one table; names such as region=eu on the way to them are a column."""
     found = [
         each
@@ -277,7 +280,7 @@ def _read_folder(path: Path) -> pa.Table:
     ]
     if not found:
         raise FileError(f"{path} is a folder and must hold .parquet files; it holds none.")
-    return pa.dataset.dataset(found, partitioning="hive", partition_base_dir=str(path)).to_table()
+    return pa.dataset.dataset(found, partitioning="hive", partition_base_dir=str(path))
 
 
 def _refuse_twins(names: list[str], name: str) -> None:
@@ -339,16 +342,101 @@ WRITERS: dict[str, Callable[[pa.Table, Path], Any]] = {
 
 def write_table(path: Path, table: pa.Table) -> None:
     """A new table as a file of the kind that its name says; `-` is CSV on standard output."""
+    with written_in_pieces(path, table.schema) as write:
+        write(table)
+
+
+# ---------------------------------------------------------------- tables too large to be held
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """A Parquet table of which a piece is held at a time."""
+
+    name: str
+    column_names: list[str]
+    rows: int
+    found: pa.parquet.ParquetFile | pa.dataset.Dataset  # the latter of a folder
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """All rows in their order; the pieces are about as long as each other, so that none has too few to judge."""
+        rows = math.ceil(self.rows / math.ceil(self.rows / PIECE))
+        with _readable(self.name, ".parquet"):
+            yield from _regrouped(self._batches(rows), rows)
+
+    def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        if isinstance(self.found, pa.parquet.ParquetFile):
+            return self.found.iter_batches(rows)  # holds no more than that, even if all rows are one group of the file
+        return self.found.to_batches(batch_size=rows, batch_readahead=2, fragment_readahead=1)
+
+
+def large_table(path: Path) -> LargeTable | None:
+    """The Parquet table in a file or in a folder, to be read in pieces; None if it is of another kind or no larger."""
+    if path == STDIN or not path.exists() or not (path.is_dir() or _kind(path)[0] == ".parquet"):
+        return None
+    with _readable(path.name, ".parquet"):
+        if path.is_dir():
+            found = _folder(path)
+            names, rows = found.schema.names, found.count_rows()
+        else:
+            found = pa.parquet.ParquetFile(path, buffer_size=READ_AT_ONCE)
+            names, rows = found.schema_arrow.names, found.metadata.num_rows
+    _refuse_twins(names, path.name)
+    return LargeTable(path.name, names, rows, found) if rows > PIECE else None
+
+
+def _regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of so many, the last of fewer; batches end where a file or a part of it does.
+
+    >>> batches = [pa.record_batch({"a": cells}) for cells in ([1, 2, 3], [4], [5])]
+    >>> [table["a"].to_pylist() for table in _regrouped(batches, 2)]
+    [[1, 2], [3, 4], [5]]
+    """
+    held: list[pa.RecordBatch] = []
+    lacking = rows
+    for batch in batches:
+        while len(batch) >= lacking:
+            yield pa.Table.from_batches([*held, batch.slice(0, lacking)])
+            held, batch, lacking = [], batch.slice(lacking), rows
+        held.append(batch)
+        lacking -= len(batch)
+    if lacking < rows:
+        yield pa.Table.from_batches(held)
+
+
+@contextmanager
+def written_in_pieces(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], Any]]:
+    """Adds rows to a new file of the kind that its name says; `-` is CSV on standard output."""
     if path == STDIN:
-        pa.csv.write_csv(table, sys.stdout.buffer)
+        with pa.csv.CSVWriter(sys.stdout.buffer, schema) as writer:
+            yield writer.write_table
         return
-    if path.suffix.lower() not in (".csv", *WRITERS):
+    kind = path.suffix.lower()
+    if kind not in (".csv", *WRITERS):
         raise FileError(f"{path.name} must end in one of .csv, {', '.join(WRITERS)}.")
     with whole_file(path) as temporary:
-        if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(table, temporary)
-        else:
-            WRITERS[path.suffix.lower()](table, temporary)
+        if kind in PIECE_WRITERS:
+            with PIECE_WRITERS[kind](str(temporary), schema) as writer:
+                yield writer.write_table
+        else:  # kinds that nobody has so large
+            held: list[pa.Table] = []
+            yield held.append
+            WRITERS[kind](pa.concat_tables(held), temporary)
+
+
+def _arrow_writer(path: str, schema: pa.Schema) -> pa.RecordBatchFileWriter:
+    return pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+
+
+PIECE_WRITERS: dict[str, Callable[[str, pa.Schema], Any]] = {
+    ".csv": pa.csv.CSVWriter,
+    ".parquet": pa.parquet.ParquetWriter,
+    ".feather": _arrow_writer,
+    ".arrow": _arrow_writer,
+}
+
+
+# ---------------------------------------------------------------- files that are whole
 
 
 def _write_bytes(path: Path, content: bytes, compression: str | None) -> None:

@@ -15,11 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.estimator import CellMender
-from cellmend.files import TableFile, whole_file
+from cellmend.files import LargeTable, TableFile, whole_file, written_in_pieces
 from cellmend.findings import Finding, Mended, show
 from cellmend.reading import describe_columns, learn_readers, tidy, understand
 from cellmend.report import Facts, write_report
 from cellmend.schema import SchemaWarning, declared_kinds, did_you_mean
+from cellmend.training import progress
 
 FORMULA = re.compile(
     r"'*[=+\-@\t\r]"
@@ -118,27 +119,27 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     return notes
 
 
-def conform(source: TableFile, mender: CellMender) -> None:
-    """Refuse a table that has other columns than the model."""
-    own, names = source.table.column_names, mender.names_ or []
+def conform(name: str, own: Sequence[str], mender: CellMender) -> None:
+    """Refuse a table, of this name and with its own columns, that has other columns than the model."""
+    names = mender.names_ or []
     for what, missing in (
         ("lacks", [n for n in names if n not in own]),
         ("also has", [n for n in own if n not in names]),
     ):
         if missing:
             raise JobError(
-                f"{source.name} must have the columns of the model; it {what} {missing[0]!r}"
+                f"{name} must have the columns of the model; it {what} {missing[0]!r}"
                 f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
             )
-    if own != names:
-        raise JobError(f"{source.name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
+    if list(own) != names:
+        raise JobError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
 
 
 def judge(
     source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
 ) -> Job:
     """Find and repair with a model, of this name if it was fitted before; `start` is by time.perf_counter."""
-    conform(source, mender)
+    conform(source.name, source.table.column_names, mender)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
     said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mended.table.readers).items()]
     return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start, model)
@@ -160,12 +161,37 @@ def tidied(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]
 
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     """The suspicion of every cell under the table's own column names, and the row scores beside them."""
-    conform(source, mender)
-    suspicion, rows = mender.cell_suspicion(source.table), mender.row_scores(source.table)
+    conform(source.name, source.table.column_names, mender)
+    return _scores(source.table, mender)
+
+
+def write_scores(source: LargeTable, mender: CellMender, path: Path, *, shown: bool) -> None:
+    """What `score_table` gives, each piece judged by itself and written before the next is read."""
+    conform(source.name, source.column_names, mender)
+    names, done = [*source.column_names, _row_score_name(source.column_names)], 0
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    with written_in_pieces(path, schema) as write, progress("Scoring", source.rows, shown=shown) as show:
+        for piece in source.pieces():
+            write(_scores(piece, mender))
+            done += piece.num_rows
+            show(done)
+
+
+def _scores(table: pa.Table, mender: CellMender) -> pa.Table:
+    suspicion, rows = mender.cell_suspicion(table), mender.row_scores(table)
+    return suspicion.append_column(_row_score_name(table.column_names), pa.array(rows))
+
+
+def _row_score_name(names: Sequence[str]) -> str:
+    """A name that no column has.
+
+    >>> _row_score_name(["id", "row_score"])
+    'row_score_'
+    """
     name = "row_score"
-    while name in source.table.column_names:
+    while name in names:
         name += "_"
-    return suspicion.append_column(name, pa.array(rows))
+    return name
 
 
 @contextmanager

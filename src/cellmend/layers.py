@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -120,6 +120,7 @@ class Embeddings(nn.Module):
         # Columns of a group are padded to the same number of levels; nobody looks up what is beyond.
         constant(self, "padded", first[owner] + torch.where(level < counts[owner], level, 0))
         constant(self, "place", (level < counts[owner]).nonzero().squeeze(-1))  # (L,) of each level among the padded
+        self.any_padding = len(self.padded) > sum(levels)
         self.vectors = nn.Parameter(torch.empty(sum(levels), embedding_dim))
 
     def initialize(self, generator: Generator) -> None:
@@ -132,23 +133,28 @@ class Embeddings(nn.Module):
 
         Columns of a group are padded to the same number of levels and multiplied as one batch.
         """
-        padded = self.vectors.detach().index_select(-2, self.padded)
+        padded = self._padded()
         products = weight.new_empty(*padded.shape[:-1], weight.shape[-1])
         for own, product, each in self._grouped(padded, products, weight.detach()):
             torch.matmul(own, each, out=product)
-        return products.index_select(-2, self.place)
+        return products.index_select(-2, self.place) if self.any_padding else products
 
     def times_backward(self, weight: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of the vectors (L, E) and of the weights (D, E, H) from that of `times` (L, H)."""
-        padded = self.vectors.index_select(-2, self.padded)
-        spread = gradient.new_zeros(*padded.shape[:-1], gradient.shape[-1]).index_copy_(-2, self.place, gradient)
+        padded, spread = self._padded(), gradient
+        if self.any_padding:
+            spread = gradient.new_zeros(*padded.shape[:-1], gradient.shape[-1]).index_copy_(-2, self.place, gradient)
         of_padded, of_weight = torch.empty_like(padded), torch.empty_like(weight)
         groups = zip(self._grouped(padded, spread, weight), self._grouped(of_padded, spread, of_weight), strict=True)
         for (own, down, each), (of_own, _, of_each) in groups:
             with aside(own, down, of_each):
                 torch.matmul(own.mT, down, out=of_each)
             torch.matmul(down, each.mT, out=of_own)
-        return of_padded.index_select(-2, self.place), of_weight
+        return of_padded.index_select(-2, self.place) if self.any_padding else of_padded, of_weight
+
+    def _padded(self) -> Tensor:
+        vectors = self.vectors.detach()
+        return vectors.index_select(-2, self.padded) if self.any_padding else vectors
 
     def _grouped(self, padded: Tensor, products: Tensor, weight: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """For each group of n columns with c levels: views (n, c, E), (n, c, H) and (n, E, H)."""
@@ -220,7 +226,7 @@ class FirstLayer(torch.autograd.Function):
             levels = ctx.embeddings.vectors.shape[-2]
             of_table = gradient.new_zeros(*gradient.shape[:-2], levels, gradient.shape[-1])
             each = (gradient.unsqueeze(-2) * known.unsqueeze(-1)).flatten(0, -2)  # (B * coded, H)
-            of_table.flatten(0, -2).index_add_(0, in_one_table(rows, of_table).flatten(), each)
+            add_rows(of_table.flatten(0, -2), in_one_table(rows, of_table).flatten(), each)
         of_vectors, of_weight = ctx.embeddings.times_backward(level_weight, of_table)
         return None, of_numbers, of_bias, of_vectors, of_weight, None, None, None
 
@@ -247,33 +253,43 @@ class Affine(torch.autograd.Function):
         return of_x, of_weight, of_bias, None, None
 
 
+@dataclass(frozen=True)
+class Side:
+    """A stream of a GPU beside another, and what is used there: memory that must not be given away meanwhile."""
+
+    stream: torch.cuda.Stream
+    used: list[Tensor]
+
+
+NOTHING_ASIDE = nullcontext()
+SIDES: dict[torch.cuda.Stream, Side] = {}  # of streams that training runs on; elsewhere nothing is done aside
+
+
+def aside(*used: Tensor) -> AbstractContextManager[None]:
+    """While training on a GPU, work with these beside what follows: small kernels leave most of it idle. `rejoin`
+    before the results are used."""
+    side = _side(used[0].device)
+    return NOTHING_ASIDE if side is None else _aside(side, used)
+
+
 @contextmanager
-def aside(*used: Tensor) -> Iterator[None]:
-    """On a GPU, work with these beside what follows: small kernels leave most of it idle. `rejoin` before the results
-    are used."""
-    device = used[0].device
-    if device.type != "cuda":
-        yield
-        return
-    side, held = _side(device)
-    held.extend(used)  # or their memory could be used for something else before the work is done
-    side.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(side):
+def _aside(side: Side, used: tuple[Tensor, ...]) -> Iterator[None]:
+    side.used.extend(used)
+    side.stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side.stream):
         yield
 
 
 def rejoin(device: torch.device) -> None:
     """Wait for what was done aside."""
-    if device.type == "cuda":
-        side, held = _side(device)
-        torch.cuda.current_stream(device).wait_stream(side)
-        held.clear()
+    side = _side(device)
+    if side is not None:
+        torch.cuda.current_stream().wait_stream(side.stream)
+        side.used.clear()
 
 
-@cache
-def _side(device: torch.device) -> tuple[torch.cuda.Stream, list[Tensor]]:
-    """The stream beside the usual one, and what it works with."""
-    return torch.cuda.Stream(device), []
+def _side(device: torch.device) -> Side | None:
+    return SIDES.get(torch.cuda.current_stream()) if SIDES and device.type == "cuda" else None
 
 
 class InputLayer(nn.Module):
@@ -308,7 +324,7 @@ class InputLayer(nn.Module):
             return FirstLayer.apply(
                 numbers, self.number_weight, self.bias, vectors, self.level_weight, rows, known, embeddings
             )
-        looked_up = F.embedding(in_one_table(rows, vectors), vectors.flatten(0, -2)) * known[..., None]
+        looked_up = vectors.flatten(0, -2)[in_one_table(rows, vectors)] * known[..., None]
         hidden = affine(numbers, self.number_weight, self.bias)
         return hidden + looked_up.flatten(-2) @ self.level_weight.flatten(-3, -2)
 
@@ -355,6 +371,14 @@ class Shares:
                 own = each.transpose(-2, -3) @ weight
             torch.sub(total, own, out=left[..., part.columns, :, :])
         return left
+
+
+def add_rows(table: Tensor, rows: Tensor, each: Tensor) -> None:
+    """Add vectors (n, H) to rows (n,) of a table (L, H); on a GPU, too, in the same order every time."""
+    if table.device.type == "cuda":
+        table.index_put_((rows,), each, accumulate=True)
+    else:
+        table.index_add_(0, rows, each)
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -52,6 +52,9 @@ class Real(nn.Module):
 
     coded: Literal[False] = False  # enters the network as a number
     knots: Tensor
+    per_stretch: Tensor
+    ends: Tensor
+    outwards: Tensor
     owner: Tensor
 
     def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
@@ -61,6 +64,9 @@ class Real(nn.Module):
         self.width, self.features = self.columns * self.each, KNOTS + 1 if how.binned else 1
         knots = torch.tensor([column.knots for column in columns])  # (D, KNOTS)
         constant(self, "knots", knots)
+        constant(self, "per_stretch", 1 / (knots[:, 1:] - knots[:, :-1]).clamp_min(LEAST_STRETCH))
+        constant(self, "ends", knots[:, [0, -1]])
+        constant(self, "outwards", torch.tensor([-1.0, 1.0]))
         constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
         self.log_variance = nn.Parameter(torch.zeros(self.columns))
         if how.components:
@@ -75,9 +81,8 @@ class Real(nn.Module):
         x = values.unsqueeze(-1)
         if not self.how.binned:
             return x
-        low, high = self.knots[..., None, :, :-1], self.knots[..., None, :, 1:]
-        passed = ((x - low) / (high - low).clamp_min(LEAST_STRETCH)).clamp(0, 1)
-        beyond = torch.cat([low[..., :1] - x, x - high[..., -1:]], -1).clamp_min(0).log1p()
+        passed = (x - self.knots[..., None, :, :-1]).mul_(self.per_stretch[..., None, :, :]).clamp_(0, 1)
+        beyond = ((x - self.ends[..., None, :, :]) * self.outwards).clamp_min_(0).log1p_()
         return torch.cat([passed, beyond], -1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +18,7 @@ from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, EncodedColumn
 from cellmend.layers import (
+    NOTHING_ASIDE,
     REGISTER,
     Embeddings,
     InputLayer,
@@ -88,7 +88,7 @@ class ColumnNetwork(nn.Module):
         widths = [*(p.likelihood.width for p in self.parts), decoded.shape[-1] - self.outputs]
         found = []
         for part, own in zip(self.parts, decoded.split(widths, dim=-1), strict=False):  # slices have a gradient each
-            with nullcontext() if part is self.parts[-1] else aside(values, own):
+            with NOTHING_ASIDE if part is self.parts[-1] else aside(values, own):
                 found.append(part.likelihood.log_clean(values[..., part.columns], own))
         rejoin(values.device)
         return join(found, values)

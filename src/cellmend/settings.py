@@ -55,13 +55,14 @@ NUMBERS = {
     "batch_size": _WHOLE,
     "train_rows": _WHOLE,
     "time_limit": _POSITIVE,
+    "patience": _WHOLE,
     "learning_rate": _POSITIVE,
     "weight_decay": _NOT_NEGATIVE,
     "threshold": _SHARE,
 }
 
 
-MAY_BE_NONE = ("batch_size", "train_rows", "time_limit")
+MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
 
 
@@ -72,7 +73,7 @@ class SettingError(ValueError):
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse the first setting that cannot be, in one sentence.
 
-    >>> check_settings(PAPER | {"alpha": 1.0, "threshold": 0.5, "train_rows": None, "time_limit": None})
+    >>> check_settings(dict.fromkeys(MAY_BE_NONE) | PAPER | {"alpha": 1.0, "threshold": 0.5})
     Traceback (most recent call last):
     cellmend.settings.SettingError: alpha must be between 0 and 1; it is 1.0.
     """

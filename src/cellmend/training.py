@@ -6,14 +6,16 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
 import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, take_rows
-from cellmend.layers import rejoin
+from cellmend.layers import SIDES, Side, rejoin
 from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
 
+CAPTURING = Lock()
 REVISIONS = tuple(tenth / 10 for tenth in range(1, 10))  # when alpha is revised, as a share of the epochs
 
 
@@ -38,12 +40,14 @@ def train(
     on_epoch: Callable[[int], None],
     revise: Callable[[], Tensor] | None = None,
     time_limit: float | None = None,
+    patience: int | None = None,
 ) -> Tensor:
     """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
 
     With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With a
     `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean. With `revise`, alpha is but the start:
-    a few times it is asked for the alpha of every cell, (N, D). With a `time_limit` in seconds, epochs are fewer.
+    a few times it is asked for the alpha of every cell, (N, D). With a `time_limit` in seconds, or with `patience` for
+    epochs that bring nothing, they are fewer.
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
@@ -52,7 +56,7 @@ def train(
     learned = rows_of(network, cells, alpha=alpha)
     log_corrupted = learned.floor - log_share(1 - alpha)
     packed = torch.stack([learned.values, learned.known, learned.favour, learned.floor])  # one look-up a step
-    clock = Clock(epochs, time_limit)
+    clock = Clock(epochs, time_limit, patience)
     due = list(REVISIONS)
 
     def after_epoch(epoch: int) -> None:
@@ -98,17 +102,29 @@ def train(
 class Clock:
     """The epochs to come: all of them, or as many as the time limit, in seconds, allows; at least one.
 
+    With patience they also end once the gain of the last so many epochs is nowhere above what it was before.
+
     >>> list(Clock(3)), Clock(4).done(1)
     ([0, 1, 2], 0.25)
+    >>> Clock(9, patience=2).stalled([torch.tensor(gain) for gain in (1.0, 3.0, 2.0, 2.9)])
+    True
     """
 
-    def __init__(self, epochs: int, time_limit: float | None = None) -> None:
-        self.epochs, self.time_limit, self.start = epochs, time_limit, time.perf_counter()
+    def __init__(self, epochs: int, time_limit: float | None = None, patience: int | None = None) -> None:
+        self.epochs, self.time_limit, self.patience = epochs, time_limit, patience
+        self.start = time.perf_counter()
 
     def done(self, epoch: int) -> float:
         """The share that is done after so many epochs."""
         passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
         return min(max(epoch / self.epochs, passed), 1.0)
+
+    def stalled(self, history: Sequence[Tensor]) -> bool:
+        """Did the last epochs bring nothing, to any of the networks?"""
+        if self.patience is None or len(history) <= self.patience:
+            return False
+        gains = torch.stack(list(history))
+        return bool((gains[-self.patience :].amax(0) <= gains[: -self.patience].amax(0)).all())
 
     def wait(self, device: torch.device) -> None:
         """If time is limited, wait until the device has done what it was told: it runs behind."""
@@ -171,6 +187,8 @@ def maximise(
         history.append(total / every_row[-1])
         clock.wait(device)
         on_epoch(epoch)
+        if clock.stalled(history):
+            break
     return torch.stack(history)
 
 
@@ -244,7 +262,7 @@ class Captured:
     """Epochs on a GPU, where many steps are one CUDA graph: their small kernels start at once, not one by one.
 
     A graph finds its batches where they were when it was captured, so they are copied there. The first steps run as
-    they are, to warm up; so do all, if the device has no memory left for graphs.
+    they are, to warm up; so do all, if they cannot be captured.
     """
 
     WARM_UP = 3  # steps
@@ -252,12 +270,19 @@ class Captured:
 
     def __init__(self, step: Callable[[Tensor], None], batch_size: int, generator: Generator) -> None:
         self.step, self.batch_size, self.generator = step, batch_size, generator
-        self.stream = torch.cuda.Stream()
+        self.stream, self.side = torch.cuda.Stream(), torch.cuda.Stream()
         self.graphs: dict[tuple[int, ...], tuple[torch.cuda.CUDAGraph, Tensor]] = {}  # by steps and shape of a batch
         self.warm: set[int] = set()  # batch sizes that ran as they are
         self.possible = True
 
     def __call__(self, order: Tensor) -> None:
+        SIDES[self.stream] = Side(self.side, [])
+        try:
+            self._epoch(order)
+        finally:
+            del SIDES[self.stream]
+
+    def _epoch(self, order: Tensor) -> None:
         batches = torch.split(order, self.batch_size, dim=-1)
         whole = [batch for batch in batches if batch.shape == batches[0].shape]
         for alike in (whole, batches[len(whole) :]):
@@ -286,11 +311,12 @@ class Captured:
         graph.register_generator_state(self.generator)
         pool = next(iter(self.graphs.values()))[0].pool() if self.graphs else None
         try:
-            with torch.cuda.graph(graph, pool=pool, stream=self.stream):
+            # One at a time, and other threads may go on using the device.
+            with CAPTURING, torch.cuda.graph(graph, pool, self.stream, capture_error_mode="thread_local"):
                 for rows in place.unbind(0):
                     self.step(rows)
             self.graphs[place.shape] = graph, place
-        except torch.cuda.OutOfMemoryError:
+        except RuntimeError:  # no memory left, or something in a step that cannot be captured
             self.possible = False
 
     def _plainly(self, batches: Sequence[Tensor]) -> None:
