@@ -76,16 +76,18 @@ def slow_hidden(net: RVAE, given: Cells) -> torch.Tensor:
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("rows", [ROWS, 3])  # look-up tables, and products for small batches
-def test_the_first_layer_is_that_of_a_plain_version(rows: int) -> None:
+@pytest.mark.parametrize("rows", [ROWS, 3])  # look-up tables, and products for small batches and many levels
+def test_the_first_layer_is_that_of_a_plain_version(rows: int, monkeypatch) -> None:
+    monkeypatch.setattr("cellmend.layers.SMALL_TABLE", 0)
     net, given = network(), cells(rows)
     hidden = slow_hidden(net, given).relu()
     plain = hidden @ net.encoder_output.weight + net.encoder_output.bias
     torch.testing.assert_close(torch.cat(net.encode(given), dim=1), plain)
 
 
-def test_gradients_are_the_same_by_look_up_and_by_product() -> None:
+def test_gradients_are_the_same_by_look_up_and_by_product(monkeypatch) -> None:
     """Seven levels at most: 40 rows are looked up at once, or multiplied four at a time."""
+    monkeypatch.setattr("cellmend.layers.SMALL_TABLE", 0)
     net, given = network(), cells()
     net.encode(given).mu.square().sum().backward()
     looked_up = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}

@@ -115,7 +115,8 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     if mender.train_rows is not None and rows > mender.train_rows:
         notes.append(f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored.")
     if len(mender.history_) < mender.epochs:
-        notes.append(f"Training stopped at the time limit, after {len(mender.history_)} of {mender.epochs} epochs.")
+        why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"
+        notes.append(f"Training stopped {why}, after {len(mender.history_)} of {mender.epochs} epochs.")
     return notes
 
 

@@ -320,7 +320,7 @@ class InputLayer(nn.Module):
         if embeddings.columns == 0:
             return affine(numbers, self.number_weight, self.bias)
         known, rows, vectors = inputs.known_levels, inputs.levels + embeddings.first, embeddings.vectors
-        if embeddings.most_levels <= rows.shape[-2]:
+        if len(embeddings.owner) <= SMALL_TABLE or embeddings.most_levels <= rows.shape[-2]:
             return FirstLayer.apply(
                 numbers, self.number_weight, self.bias, vectors, self.level_weight, rows, known, embeddings
             )

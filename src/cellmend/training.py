@@ -318,6 +318,8 @@ class Captured:
             self.graphs[place.shape] = graph, place
         except RuntimeError:  # no memory left, or something in a step that cannot be captured
             self.possible = False
+            fresh = torch.Generator(self.generator.device).manual_seed(self.generator.initial_seed() + 1)
+            self.generator.graphsafe_set_state(fresh.graphsafe_get_state())  # the old one waits for the capture's end
 
     def _plainly(self, batches: Sequence[Tensor]) -> None:
         self.stream.wait_stream(torch.cuda.current_stream())
