@@ -8,6 +8,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,6 +114,19 @@ def test_pieces_of_a_folder_go_on_from_file_to_file(tmp_path: Path) -> None:
     pieces = list(large_table(tmp_path).pieces())
     assert [len(piece) for piece in pieces] == [26, 26, 26, 23]
     assert pa.concat_tables(pieces).equals(read_file(tmp_path).table)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", ""], ids=["file", "folder"])
+def test_what_was_read_of_a_large_table_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Noise, which no compression makes small, in thirty groups of 800 kB."""
+    monkeypatch.setattr("cellmend.files.PIECE", 10_000)
+    noise = np.random.default_rng(0).normal(size=(10, 300_000))
+    pq.write_table(pa.table(list(noise), names=list("abcdefghij")), tmp_path / "a.parquet", row_group_size=10_000)
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in large_table(tmp_path / name).pieces()]
+    assert len(held) == 30
+    assert max(held) < 12e6, "half of the table"
+    assert max(held[20:]) < 1.5 * max(held[:10])
 
 
 def test_small_tables_and_those_of_other_kinds_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

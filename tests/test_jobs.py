@@ -205,7 +205,9 @@ def test_scores_are_written_piece_by_piece_with_a_bar(
     monkeypatch.setattr(CellMender, "cell_suspicion", suspicion)
     jobs.write_scores(large, fitted, tmp_path / "scores.parquet", shown=True)
     assert judged == [51, 51, 51, 51, 47]
-    assert scores_of(tmp_path / "scores.parquet")["id"].to_pylist() == list(np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], judged))
+    assert scores_of(tmp_path / "scores.parquet")["id"].to_pylist() == list(
+        np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], judged)
+    )
     shown = capsys.readouterr()
     assert "100%" in shown.err
     assert shown.out == ""

@@ -367,7 +367,12 @@ class LargeTable:
     def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         if isinstance(self.found, pa.parquet.ParquetFile):
             return self.found.iter_batches(rows)  # holds no more than that, even if all rows are one group of the file
-        return self.found.to_batches(batch_size=rows, batch_readahead=2, fragment_readahead=1)
+        options = pa.dataset.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True, buffer_size=READ_AT_ONCE
+        )
+        return self.found.to_batches(
+            batch_size=rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
+        )
 
 
 def large_table(path: Path) -> LargeTable | None:
@@ -379,7 +384,8 @@ def large_table(path: Path) -> LargeTable | None:
             found = _folder(path)
             names, rows = found.schema.names, found.count_rows()
         else:
-            found = pa.parquet.ParquetFile(path, buffer_size=READ_AT_ONCE)
+            # What pyarrow buffers ahead it keeps until the end of the file, apache/arrow#39808.
+            found = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_AT_ONCE)
             names, rows = found.schema_arrow.names, found.metadata.num_rows
     _refuse_twins(names, path.name)
     return LargeTable(path.name, names, rows, found) if rows > PIECE else None
