@@ -83,9 +83,9 @@ def dirty_table(name: str) -> tuple[Dataset, Any, Any]:
 def machine(device: str) -> dict[str, Any]:
     """The rate of a large matrix product, in GFLOP/s, and of copying memory, in GB/s: the best of several."""
     sides = 8192 if device == "cuda" else 2048
-    a, large = torch.randn(sides, sides, device=device), torch.empty(2**26, device=device)
+    a, large, other = torch.randn(sides, sides, device=device), *torch.ones(2, 2**26, device=device)
     product = min(seconds(lambda: a @ a, device) for _ in range(6))
-    copy = min(seconds(large.clone, device) for _ in range(6))
+    copy = min(seconds(lambda: large.copy_(other), device) for _ in range(6))
     return {
         "processor": torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),

@@ -16,7 +16,7 @@ from cellmend.layers import SIDES, Side, rejoin
 from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
 
 CAPTURING = Lock()
-REVISIONS = tuple(tenth / 10 for tenth in range(1, 10))  # when alpha is revised, as a share of the epochs
+REVISIONS = (0.1, 0.2, 0.35, 0.5, 0.7)  # when alpha is revised, as a share of the epochs
 
 
 class TrainingError(RuntimeError):
@@ -318,8 +318,9 @@ class Captured:
             self.graphs[place.shape] = graph, place
         except RuntimeError:  # no memory left, or something in a step that cannot be captured
             self.possible = False
-            fresh = torch.Generator(self.generator.device).manual_seed(self.generator.initial_seed() + 1)
-            self.generator.graphsafe_set_state(fresh.graphsafe_get_state())  # the old one waits for the capture's end
+            for waiting in (self.generator, torch.cuda.default_generators[torch.cuda.current_device()]):
+                fresh = torch.Generator(waiting.device).manual_seed(waiting.initial_seed() + 1)
+                waiting.graphsafe_set_state(fresh.graphsafe_get_state())  # else it waits for the capture's end
 
     def _plainly(self, batches: Sequence[Tensor]) -> None:
         self.stream.wait_stream(torch.cuda.current_stream())
