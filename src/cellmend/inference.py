@@ -84,7 +84,7 @@ def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
     Of two cells that contradict each other either may be the wrong one. So a row is read in several ways: hidden
     first is the cell that looks worst, or second worst, and so on.
     """
-    log_corrupted = network.log_corrupted(cells)
+    log_corrupted = network.log_corrupted(_exact(cells))
     decoded, log_clean = _decode_hidden(network, cells, cells.observed)
     alone = clean_logit(log_clean, log_corrupted, alpha=alpha)
     looks = torch.where(cells.observed, alone, torch.inf)
@@ -135,7 +135,7 @@ def _hide_wrong(
 def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
     """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
     pieces = [
-        _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(piece)
+        _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(_exact(piece))
         for _, piece in in_chunks(network, cells)
     ]
     return torch.cat(pieces)
@@ -145,7 +145,13 @@ def _decode_hidden(network: RVAE, cells: Cells, shown: Tensor) -> tuple[Tensor, 
     """What is decoded for each cell when it is hidden, and log p of each cell by it, (B, D)."""
     asked = for_each_network(network, Cells(cells.values, shown))
     decoded = network.decode_hidden(asked)
-    return decoded, over_networks(network.log_clean(asked, decoded))
+    return decoded, over_networks(network.log_clean(_exact(asked), decoded.double()))
+
+
+def _exact(cells: Cells) -> Cells:
+    """In double precision: of single numbers torch takes the last few of a tensor otherwise than the rest, and a row's
+    last digits would depend on where it stands among the others."""
+    return Cells(cells.values.double(), cells.observed)
 
 
 def how_many(network: RVAE) -> int:

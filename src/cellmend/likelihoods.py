@@ -376,7 +376,7 @@ class LogSoftmax(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, chosen: Tensor, owner: Tensor, member: Tensor) -> Tensor:
         own = logits.gather(-1, chosen)
         shares = (logits - own.index_select(-1, owner)).clamp_max_(LARGEST_LOG_RATIO).exp_()
-        total = shares @ member
+        total = shares @ member.to(shares.dtype)
         ctx.save_for_backward(shares, total, chosen, owner)
         return -total.log()
 

@@ -41,7 +41,10 @@ def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and weights of a model file, checked."""
     path = Path(path)
     try:
-        header = json.loads(_read_metadata(path)[KEY])
+        text = _read_metadata(path)[KEY]
+        header = json.loads(text)
+        if json.dumps(header) != text:  # the last digit of a number may be another one, and the number the same
+            raise ValueError("a header that save would not write")
         weights = read_tensors(path.read_bytes())
         written, expected = header.pop("format"), header.pop("sha256", None)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
