@@ -2,8 +2,8 @@
 
     python benchmarks/growth.py [FILE]
 
-A table is made for each point. Seconds of a fit of four epochs, with all that comes before and after them, and of scoring
-every cell: the better of two.
+A table is made for each point. Seconds of a fit of four epochs, with all that comes before and after them, and of
+scoring every cell: the better of two.
 """
 
 from __future__ import annotations
