@@ -24,6 +24,7 @@ from cellmend.inference import (
     pseudo_gibbs,
     reconstruct,
 )
+from cellmend.likelihoods import Distributions
 from cellmend.network import RVAE, clean_logit, stack
 from tests.conftest import KNOTS_AT, PUBLISHED
 
@@ -237,6 +238,18 @@ def test_rows_are_judged_alike_whoever_stands_beside_them() -> None:
     whole = judge(following_network(), cells, **settings).logit
     each = torch.cat([judge(following_network(), cells[row : row + 1], **settings).logit for row in range(70)])
     torch.testing.assert_close(whole, each)
+
+
+def test_the_ratio_of_a_cell_does_not_depend_on_the_order_of_rows() -> None:
+    """To the twelfth digit: single precision takes the last few numbers of a tensor otherwise than the rest."""
+    how = Distributions(outlier="cauchy", outlier_scale=2.0, components=3, binned=True)
+    columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
+    net = RVAE(columns, how, latent_dim=16, hidden_dim=16, embedding_dim=1, amortized=False, masked=True)
+    net.initialize(generator())
+    cells = Cells(torch.randn(37, 3, generator=generator(1)), torch.ones(37, 3, dtype=torch.bool))
+    for seed in range(5):
+        order = torch.randperm(37, generator=generator(seed))
+        torch.testing.assert_close(hidden_ratio(net, cells[order]), hidden_ratio(net, cells)[order], rtol=1e-12, atol=0)
 
 
 def test_networks_are_averaged_by_their_probabilities() -> None:

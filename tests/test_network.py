@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from cellmend.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.layers import Linear
 from cellmend.likelihoods import Distributions
 from cellmend.network import (
     LOG_IMPOSSIBLE,
@@ -376,3 +377,22 @@ def test_the_kl_weight_counts_the_kl_so_many_times() -> None:
     settings = {"weights": "coordinate", "alpha": 0.9}
     whole, none = (bound(net, given, latent.mu, latent, kl_weight=weight, **settings) for weight in (1.0, 0.0))
     torch.testing.assert_close(none - whole, latent_kl(latent))
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("relu", [True, False])
+def test_gradients_of_a_dense_layer_are_those_of_torch(relu: bool, outputs: int | None) -> None:
+    """All of its outputs, or the first three."""
+    layer = Linear(4, 5)
+    layer.initialize(generator())
+    x = torch.randn(6, 4, generator=generator(1)).requires_grad_()
+    plain = ((x.relu() if relu else x) @ layer.weight + layer.bias)[:, :outputs]
+    found, factor = layer(x, relu=relu, outputs=outputs), torch.randn(plain.shape, generator=generator(2))
+    torch.testing.assert_close(found, plain)
+    weights = [x, layer.weight, layer.bias]
+    for one, two in zip(
+        torch.autograd.grad((found * factor).sum(), weights),
+        torch.autograd.grad((plain * factor).sum(), weights),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, two)

@@ -295,8 +295,8 @@ def _side(device: torch.device) -> Side | None:
 class InputLayer(nn.Module):
     """Cells to hidden pre-activations (B, H): numbers and embeddings of levels, times weights.
 
-    A level's embedding times its column's weights is the same for every row. When a batch has more
-    rows than a column has levels, these products are made once per level and looked up.
+    A level's embedding times its column's weights is the same for every row: these products are made once per level and
+    looked up, unless there are many levels and fewer rows than that in the batch.
     """
 
     def __init__(self, parts: list[Part], embeddings: Embeddings, hidden_dim: int, *, masked: bool) -> None:
