@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from cellmend.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
 from cellmend.likelihoods import (
+    LOG_VARIANCE,
     MIXTURE_LOG_VARIANCE,
     Category,
     Count,
@@ -352,11 +353,12 @@ def test_gradients_of_a_mixture_are_those_of_torch(mixture: Real) -> None:
 
 
 def test_gradients_of_a_gaussian_and_of_levels_are_those_of_torch() -> None:
-    values, mean, spread = numbers(ROWS, 3), numbers(ROWS, 3), numbers(1, 3)
+    values, mean, spread = numbers(ROWS, 3), numbers(ROWS, 3), numbers(3)
+    spread[1] = 2 + LOG_VARIANCE[1]  # beyond what it may be
     weights = [mean.requires_grad_(), spread.requires_grad_()]
     factor = numbers(ROWS, 3)
     found = GaussianLogDensity.apply(values, mean, spread)
-    expected = torch.distributions.Normal(mean, (0.5 * spread).exp()).log_prob(values)
+    expected = torch.distributions.Normal(mean, (0.5 * spread.clamp(*LOG_VARIANCE)).exp()).log_prob(values)
     torch.testing.assert_close(found, expected)
     pairs = [(found, expected, weights)]
     levels, decoded = torch.tensor([[0, 4, 1]] * ROWS), (5 * numbers(ROWS, 10)).requires_grad_()

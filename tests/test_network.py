@@ -99,10 +99,10 @@ def test_gradients_are_the_same_by_look_up_and_by_product(monkeypatch) -> None:
         torch.testing.assert_close(net.get_parameter(name).grad, gradient, msg=name)
 
 
-@pytest.mark.parametrize("small", [0, 1024])  # tables too large for a product, and small ones
-def test_gradients_of_the_first_layer_are_those_of_the_plain_version(small: int, monkeypatch) -> None:
+@pytest.mark.parametrize("few", [0, 16])  # levels are looked up; levels are ones and zeros
+def test_gradients_of_the_first_layer_are_those_of_the_plain_version(few: int, monkeypatch) -> None:
     """One column has many more levels than the others, so that they are multiplied in two groups."""
-    monkeypatch.setattr("cellmend.layers.SMALL_TABLE", small)
+    monkeypatch.setattr("cellmend.layers.FEW_LEVELS", {"cpu": few})
     monkeypatch.setattr("cellmend.layers.WORTH_A_CUT", 1)
     net, given = network(), cells()
     assert len(net.embeddings.counts) == 2

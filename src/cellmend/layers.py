@@ -21,7 +21,8 @@ from cellmend.likelihoods import Likelihood, constant, padded_rows
 REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 WORTH_A_CUT = 3  # times less padding
-SMALL_TABLE = 1024  # rows, up to which a look-up's gradient is one product
+SMALL_TABLE = 1024  # levels, whose products are made for every batch, however small
+FEW_LEVELS = {"cpu": 16, "cuda": 128}  # per column: to learn, one product is then faster than looking up
 
 
 class Part(NamedTuple):
@@ -58,7 +59,7 @@ class Linear(nn.Module):
         _draw(self.weight.shape[0], generator, self.weight, self.bias)
 
     def forward(self, x: Tensor, *, relu: bool = False, outputs: int | None = None) -> Tensor:
-        """The first `outputs` of them, or all; of relu(x) if asked."""
+        """The first `outputs` of them, or all; of relu(x) if asked, which x then becomes."""
         return Affine.apply(x, self.weight, self.bias, relu, outputs or self.weight.shape[-1])
 
 
@@ -187,8 +188,8 @@ def _alike(levels: list[int]) -> list[slice]:
 class FirstLayer(torch.autograd.Function):
     """Numbers times weights, and the products of the levels that a row has, added up; (B, H).
 
-    Looking levels up is adding rows of a table (L, H) of products. Backward, which rows were added is a matrix (B, L),
-    and the table's gradient one product with it: several times faster than adding up again, while L is small.
+    Looking levels up is adding rows of a table (L, H) of products. While there are few levels, to learn is faster with
+    one product: of numbers and levels as ones and zeros (B, F + L) by the weights and the table.
     """
 
     @staticmethod
@@ -203,12 +204,20 @@ class FirstLayer(torch.autograd.Function):
         known: Tensor,  # (B, coded)
         embeddings: Embeddings,
     ) -> Tensor:
-        ctx.embeddings, added = embeddings, None
+        ctx.embeddings, ctx.features = embeddings, numbers.shape[-1]
+        features, levels = ctx.features, vectors.shape[-2]
+        if ctx.needs_input_grad[3] and levels <= FEW_LEVELS[rows.device.type] * rows.shape[-1]:
+            with aside(numbers, rows, known):
+                every = numbers.new_zeros(*numbers.shape[:-1], features + levels)
+                every[..., :features] = numbers
+                every[..., features:].scatter_(-1, rows, known)
+            ctx.save_for_backward(every, level_weight, rows, known)
+            weight = torch.cat([number_weight, embeddings.times(level_weight)], -2)
+            rejoin(numbers.device)
+            return affine(every, weight, bias)
+        ctx.save_for_backward(numbers, level_weight, rows, known)
         with aside(rows, known):
-            table, levels = embeddings.times(level_weight), vectors.shape[-2]
-            if ctx.needs_input_grad[3] and levels <= SMALL_TABLE:
-                added = known.new_zeros(*rows.shape[:-1], levels).scatter_(-1, rows, known)
-        ctx.save_for_backward(numbers, level_weight, rows, known, added)
+            table = embeddings.times(level_weight)
         hidden, times = affine(numbers, number_weight, bias), known.flatten(0, -2)
         flat = in_one_table(rows, table).flatten(0, -2)
         rejoin(numbers.device)
@@ -217,13 +226,13 @@ class FirstLayer(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        numbers, level_weight, rows, known, added = ctx.saved_tensors
-        with aside(numbers, gradient):
-            of_numbers, of_bias = numbers.mT @ gradient, gradient.sum(-2)
-        if added is not None:
-            of_table = added.mT @ gradient
-        else:
-            levels = ctx.embeddings.vectors.shape[-2]
+        inputs, level_weight, rows, known = ctx.saved_tensors
+        features, levels = ctx.features, ctx.embeddings.vectors.shape[-2]
+        with aside(inputs, gradient):
+            of_bias = gradient.sum(-2)
+        product = inputs.mT @ gradient
+        of_numbers, of_table = product[..., :features, :], product[..., features:, :]
+        if of_table.shape[-2] == 0:
             of_table = gradient.new_zeros(*gradient.shape[:-2], levels, gradient.shape[-1])
             each = (gradient.unsqueeze(-2) * known.unsqueeze(-1)).flatten(0, -2)  # (B * coded, H)
             add_rows(of_table.flatten(0, -2), in_one_table(rows, of_table).flatten(), each)
@@ -236,7 +245,7 @@ class Affine(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool, outputs: int) -> Tensor:
-        x = x.relu() if relu else x
+        x = x.relu_() if relu else x
         ctx.save_for_backward(x, weight)
         ctx.relu, ctx.outputs = relu, outputs
         return affine(x, weight[..., :outputs], bias[..., :outputs])
@@ -249,7 +258,8 @@ class Affine(torch.autograd.Function):
             if ctx.outputs < weight.shape[-1]:
                 of_weight, of_bias = (F.pad(e, (0, weight.shape[-1] - ctx.outputs)) for e in (of_weight, of_bias))
         of_x = gradient @ weight[..., : ctx.outputs].mT
-        of_x = torch.ops.aten.threshold_backward(of_x, x, 0) if ctx.relu else of_x
+        if ctx.relu:
+            torch.ops.aten.threshold_backward.grad_input(of_x, x, 0, grad_input=of_x)
         return of_x, of_weight, of_bias, None, None
 
 

@@ -87,7 +87,7 @@ class Real(nn.Module):
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         if not self.how.components:
-            return GaussianLogDensity.apply(values, decoded, self._log_variance().squeeze(-1))
+            return GaussianLogDensity.apply(values, decoded, self.log_variance)
         return MixtureLogDensity.apply(values, self._own(decoded), self.log_variance, self.places, self.widths)
 
     def log_corrupted(self, values: Tensor) -> Tensor:
@@ -312,20 +312,23 @@ class Ordinal(nn.Module):
 
 
 class GaussianLogDensity(torch.autograd.Function):
-    """log N(values | mean, exp(log_variance)); values and mean are (B, D), log_variance is (1, D)."""
+    """log N(values | mean, exp(log_variance)), (B, D); log_variance (D,) is kept within LOG_VARIANCE."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
+        kept = log_variance.clamp(*LOG_VARIANCE).unsqueeze(-2)
         away = values - mean
-        scaled = away * (-log_variance).exp()
-        ctx.save_for_backward(away, scaled)
-        return torch.addcmul(-0.5 * (log_variance + LOG_2_PI), away, scaled, value=-0.5)
+        scaled = away * (-kept).exp_()
+        far = away * scaled
+        ctx.save_for_backward(scaled, far, log_variance)
+        return (far + kept).add_(LOG_2_PI).mul_(-0.5)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor]:
-        away, scaled = ctx.saved_tensors
-        of_variance = gradient * torch.addcmul(torch.full_like(away, -0.5), away, scaled, value=0.5)
-        return None, gradient * scaled, of_variance.sum(-2, keepdim=True)
+        scaled, far, log_variance = ctx.saved_tensors
+        of_variance = (far - 1).mul_(gradient).sum(-2).mul_(0.5)
+        of_variance = torch.ops.aten.hardtanh_backward(of_variance, log_variance, *LOG_VARIANCE)
+        return None, gradient * scaled, of_variance
 
 
 class MixtureLogDensity(torch.autograd.Function):

@@ -16,6 +16,7 @@ from cellmend.layers import SIDES, Side, rejoin
 from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
 
 CAPTURING = Lock()
+PIECE = {"cpu": 2**30, "cuda": 2**14}  # weights that Adam updates as one; on a GPU by one block of threads
 REVISIONS = (0.1, 0.2, 0.35, 0.5, 0.7)  # when alpha is revised, as a share of the epochs
 
 
@@ -228,7 +229,8 @@ class Adam:
     def __init__(self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor) -> None:
         self.weights: list[Tensor] = [each for each in network.parameters() if each.numel()]
         self.rate, self.weight_decay = rate, weight_decay
-        self.means, self.squares = ([torch.zeros_like(each) for each in self.weights] for _ in range(2))
+        self.pieces = self._pieces([each.detach() for each in self.weights])
+        self.means, self.squares = ([torch.zeros_like(each) for each in self.pieces] for _ in range(2))
         self.done = torch.zeros((), device=rate.device)  # steps
 
     def step(self, gain: Tensor) -> None:
@@ -242,12 +244,12 @@ class Adam:
                     gradient.addcmul_(weight, self.weight_decay.view(-1, *[1] * (weight.dim() - 1)), value=-1)
             self.done.add_(1)
             torch._fused_adam_(
-                self.weights,
-                gradients,
+                self.pieces,
+                self._pieces(gradients),
                 self.means,
                 self.squares,
                 [],
-                [self.done] * len(self.weights),
+                [self.done] * len(self.pieces),
                 lr=self.rate,
                 beta1=self.BETAS[0],
                 beta2=self.BETAS[1],
@@ -256,6 +258,9 @@ class Adam:
                 amsgrad=False,
                 maximize=True,
             )
+
+    def _pieces(self, tensors: list[Tensor]) -> list[Tensor]:
+        return [piece for each in tensors for piece in each.view(-1).split(PIECE[self.rate.device.type])]
 
 
 class Captured:
