@@ -76,7 +76,7 @@ from cellmend.tables import Suspect, Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
 
 SMALL_TABLE = 4000  # rows
-STEPS = (40, 25)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
+STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
 RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
 FULL_RATE = 256
 
@@ -99,7 +99,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     kl_weight : of the latent variable's KL in the bound, 1 in the paper; with 0 the latent variable is not random.
     latent_dim, hidden_dim, embedding_dim : sizes of the network.
     epochs, batch_size, learning_rate, schedule, weight_decay : training with Adam; batch_size None: a fortieth of the
-        rows, of 4,000 and more a twenty-fifth, from 16 to 1024; learning_rate None: 0.002 to 0.004, larger for larger
+        rows, of 4,000 and more a sixteenth, from 16 to 1024; learning_rate None: 0.002 to 0.004, larger for larger
         batches; it stays ("constant") or falls to 0 ("cosine").
     train_rows : at most so many rows, drawn at random, are trained on; None: all.
     time_limit : seconds after which training ends with as many epochs as it had; None: all of them. A falling learning
@@ -730,7 +730,7 @@ def _batch_for(rows: int) -> int:
     """How many of so many rows a step takes.
 
     >>> [_batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
-    [16, 50, 200, 1024]
+    [16, 50, 312, 1024]
     """
     return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
 
