@@ -193,7 +193,7 @@ def test_chunks_cover_every_row_once(monkeypatch) -> None:
     cells = same_rows(2.0, 1.0)[:101]
     cells.values[:, 0] = torch.arange(101)
     chunks = list(in_chunks(linear_network(), cells))
-    assert len(chunks) > 5
+    assert len(chunks) > 3
     assert torch.equal(torch.cat([chunk.values for _, chunk in chunks]), cells.values)
     assert all(chunk.values[0, 0] == first for first, chunk in chunks)
 

@@ -48,6 +48,8 @@ from cellmend.inference import (
     cell_nll,
     cell_pi,
     cell_pi_clamped,
+    each_chunk,
+    filled_up,
     for_each_network,
     hidden_ratio,
     in_chunks,
@@ -464,13 +466,20 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _score(self, table: Table, score: Callable[[Evidence, Cells], Tensor]) -> NDArray[np.float64]:
         """`score` of every modelled cell, (N, D); 0 where missing."""
         method = check_method(self.repair_method, self.get_params(deep=False))
-        parts, encoded = [], self.encoder_.encode(table)
-        with progress("Scoring", len(encoded), shown=self.verbose) as show:
-            for first, cells in in_chunks(self.network_, encoded):
-                evidence, _ = self._judge(first, cells, method)
-                parts.append(torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu())
-                show(first + len(cells))
-        return torch.cat(parts).numpy()
+        rows = table.arrow.num_rows
+        encoded = self.encoder_.encode(table)[filled_up(torch.arange(rows))]
+
+        def scored(first: int, cells: Cells) -> Tensor:
+            evidence, _ = self._judge(first, cells, method)
+            return torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu()
+
+        parts, done = [], 0
+        with progress("Scoring", rows, shown=self.verbose) as show:
+            for part in each_chunk(self.network_, encoded, scored):
+                parts.append(part)
+                done += len(part)
+                show(min(done, rows))
+        return torch.cat(parts)[:rows].contiguous().numpy()
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
         kind = self._score_kind(kind)
@@ -478,9 +487,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             return self._score(table, {"pi": cell_pi_clamped, "nll": cell_nll}[kind]).sum(axis=1)
         if self.repair_method != "hidden":
             return self._score(table, self._suspicion).sum(axis=1)
-        cells = self.encoder_.encode(table).to(self._device())
-        ratio = hidden_ratio(self.network_, cells)
-        return expected_errors(ratio, cells, self.rates_).cpu().numpy() + self._suspected(table)
+        cells = self.encoder_.encode(table)[filled_up(torch.arange(table.arrow.num_rows))].to(self._device())
+        errors = expected_errors(hidden_ratio(self.network_, cells), cells, self.rates_).cpu().numpy()
+        return errors[: table.arrow.num_rows] + self._suspected(table)
 
     def _suspected(self, table: Table) -> NDArray[np.float64]:
         """Suspicion of the cells of each row that the model does not see, (N,)."""
@@ -497,11 +506,15 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         method = check_method(method or self.repair_method, self.get_params(deep=False))
         if rows is None or method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
             rows = np.arange(table.arrow.num_rows)
-        encoded = self.encoder_.encode(table)[torch.from_numpy(rows)]
-        for first, cells in in_chunks(self.network_, encoded):
+        encoded = self.encoder_.encode(table)[filled_up(torch.from_numpy(rows))]
+
+        def examined(first: int, cells: Cells) -> tuple[NDArray[np.int64], Cells, Evidence, Reconstruction]:
             evidence, generator = self._judge(first, cells, method)
             seen = reconstruct(self.network_, cells, evidence, method=method, generator=generator)
-            yield rows[first : first + len(cells)], cells, evidence, seen
+            own = rows[first : first + len(cells)]
+            return own, cells[: len(own)], evidence.first(len(own)), seen.first(len(own))
+
+        yield from each_chunk(self.network_, encoded, examined)
 
     def _rates(self) -> ErrorRates:
         """As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says."""

@@ -6,8 +6,10 @@ Everything here works on one chunk of rows; `in_chunks` walks a table. Shapes: B
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +22,13 @@ READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
-CHUNK_NUMBERS = 2**24  # held at once, about 64 MB
+CHUNK_NUMBERS = 2**22  # held at once by a thread, about 16 MB
 PER_CELL = 4 * READINGS  # numbers, beside what is decoded
-CUDA_CHUNKS = 8  # times as many on a GPU, whose many cores need more to do
+CUDA_CHUNKS = 32  # times as many on a GPU, whose many cores need more to do
+TOGETHER = 32  # rows are judged by multiples of these: processors treat the last few otherwise than the others
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,19 @@ class Evidence:
     readings: Tensor  # (R, B, D), log odds by each reading of the row; with methods of the paper one
     log_shares: Tensor  # (R, B), log probability of each reading; -inf where a row has fewer
 
+    def first(self, rows: int) -> Evidence:
+        """Of the first so many rows."""
+        return Evidence(
+            self.log_clean[:rows],
+            self.log_corrupted[:rows],
+            self.logit[:rows],
+            self.decoded[..., :rows, :],
+            self.drawn[:rows],
+            self.alone[:rows],
+            self.readings[:, :rows],
+            self.log_shares[:, :rows],
+        )
+
 
 @dataclass(frozen=True)
 class Reconstruction:
@@ -47,16 +66,53 @@ class Reconstruction:
     decoded: Tensor  # (B, all widths), the clean component's parameters behind them
     kept: Tensor  # (B, D) bool, cells held at their observed value
 
+    def first(self, rows: int) -> Reconstruction:
+        """Of the first so many rows."""
+        return Reconstruction(self.values[:rows], self.decoded[..., :rows, :], self.kept[:rows])
+
 
 def in_chunks(network: RVAE, cells: Cells) -> Iterator[tuple[int, Cells]]:
-    """First row and cells of pieces of the table that need bounded memory, on the network's device."""
+    """First row and cells of pieces of the table that need bounded memory, on the network's device.
+
+    All pieces have whole multiples of TOGETHER rows, if the table has.
+    """
     bias = network.decoder_output.bias
     columns, most_levels = cells.values.shape[1], max(network.embeddings.most_levels, 1)
     numbers = network.decoder_hidden.weight.shape[-1] + columns * (most_levels + PER_CELL)
     most = CHUNK_NUMBERS * (CUDA_CHUNKS if bias.device.type == "cuda" else 1)
-    rows = max(1, most // (how_many(network) * numbers))
+    rows = max(1, most // (how_many(network) * numbers) // TOGETHER) * TOGETHER
     for first in range(0, len(cells), rows):
         yield first, cells[first : first + rows].to(bias.device)
+
+
+def each_chunk(network: RVAE, cells: Cells, answer: Callable[[int, Cells], Answer]) -> Iterator[Answer]:
+    """What `answer` says of each chunk of the table, by its first row and its cells, in their order.
+
+    On a processor every chunk has a thread to itself: so nothing waits for anything, and a row's last digits do not
+    depend on how many threads there are.
+    """
+    if network.decoder_output.bias.device.type != "cpu":
+        yield from (answer(first, chunk) for first, chunk in in_chunks(network, cells))
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield from pool.map(lambda chunk: answer(*chunk), in_chunks(network, cells))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def filled_up(rows: Tensor) -> Tensor:
+    """Row numbers (n,) with the last one again and again, to a multiple of TOGETHER.
+
+    A row's last digits would else depend on how many others stand beside it.
+
+    >>> len(filled_up(torch.arange(3))), len(filled_up(torch.arange(32)))
+    (32, 32)
+    """
+    return torch.cat([rows, rows[-1:].expand(-len(rows) % TOGETHER)])
 
 
 @torch.no_grad()
@@ -94,7 +150,7 @@ def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
     fits[0] = 0.0  # of rows in which nothing looks wrong: they have one reading
     for place in range(len(readings)):
         first = F.one_hot(worst_first[:, place], looks.shape[-1]).bool() & (looks < 0)
-        rows = first.any(-1).nonzero().squeeze(-1)
+        rows = filled_up(first.any(-1).nonzero().squeeze(-1))
         if len(rows) == 0:
             break
         observed = cells.observed[rows]
@@ -123,7 +179,7 @@ def _hide_wrong(
     for _ in range(HIDING_ROUNDS - 1):
         of_shown = torch.where(shown, clean_logit(log_clean, log_corrupted, alpha=alpha), torch.inf)
         worst = F.one_hot(of_shown.argmin(-1), shown.shape[-1]).bool() & (of_shown < 0)
-        rows = worst.any(-1).nonzero().squeeze(-1)  # of the others nothing new would be said
+        rows = filled_up(worst.any(-1).nonzero().squeeze(-1))  # of the others nothing new would be said
         if len(rows) == 0:
             break
         shown = shown & ~worst
@@ -131,16 +187,16 @@ def _hide_wrong(
     return decoded, log_clean
 
 
-@torch.no_grad()
 def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
     """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
-    pieces = [
-        _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(_exact(piece))
-        for _, piece in in_chunks(network, cells)
-    ]
-    return torch.cat(pieces)
+
+    def ratio(first: int, piece: Cells) -> Tensor:
+        return _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(_exact(piece))
+
+    return torch.cat(list(each_chunk(network, cells, ratio)))
 
 
+@torch.no_grad()
 def _decode_hidden(network: RVAE, cells: Cells, shown: Tensor) -> tuple[Tensor, Tensor]:
     """What is decoded for each cell when it is hidden, and log p of each cell by it, (B, D)."""
     asked = for_each_network(network, Cells(cells.values, shown))

@@ -194,7 +194,7 @@ class RVAE(ColumnNetwork):
         """
         inputs, layer, own = self.inputs(cells), self.encoder_input, self.own.weights(self.decoder_output)
         shares, hidden_dim = Shares(layer, self.embeddings), self.decoder_hidden.bias.shape[-1]
-        rows = max(1, CACHED[cells.values.device.type] // (cells.values.shape[-1] * hidden_dim))
+        rows = max(1, CACHED[cells.values.device.type] // (cells.values.shape[-1] * hidden_dim * REGISTER)) * REGISTER
         pieces = []
         for first in range(0, cells.values.shape[-2], rows):
             piece = inputs.rows(slice(first, first + rows))
