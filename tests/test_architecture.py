@@ -30,6 +30,7 @@ READING_ORDER = [
     "findings",
     "persistence",
     "estimator",
+    "streaming",
     "charts",
     "report",
     "jobs",

@@ -52,7 +52,8 @@ class Spelling:
     schemes: tuple[str, ...] = ()  # changes that so many rare values have in common that they are no slips
 
     def judge(self, texts: Sequence[str], counts: Sequence[int]) -> dict[str, tuple[float, tuple[str, ...]]]:
-        """For those of the texts that may be misspelled: the chance of it, and what may have been meant.
+        """For those of the texts that may be misspelled, of which a table has so many each: the chance of it, and
+        what may have been meant.
 
         >>> spelling = Spelling(("birmingham", "florence"), (90, 80), odds=9.0)
         >>> spelling.judge(["birmxngham", "boaz"], [1, 1])
@@ -163,8 +164,8 @@ class Checks:
     identifiers: Mapping[str, str]  # column of identifiers to the form that they have; "" if they have many
     numbers: Mapping[str, tuple[str, ...]]  # column of numbers or dates to those that are often written
 
-    def misspelled(self, table: pa.Table) -> list[Suspect]:
-        """Cells that are probably a frequent value misspelled."""
+    def misspelled(self, table: pa.Table, *, alone: bool) -> list[Suspect]:
+        """Cells that are probably a frequent value misspelled; `alone` as if each had a value of its own."""
         suspects = []
         for name, spelling in self.spellings.items():
             place = table.column_names.index(name)
@@ -174,7 +175,7 @@ class Checks:
             coded = column.combine_chunks().dictionary_encode()
             texts = coded.dictionary.to_pylist()
             counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(texts)).tolist()
-            found = spelling.judge(texts, counts)
+            found = spelling.judge(texts, [1] * len(texts) if alone else counts)
             wrong = pa.array([text in found for text in texts], pa.bool_())
             rows = pc.fill_null(wrong.take(coded.indices), False).to_numpy(zero_copy_only=False).nonzero()[0]
             for row, text in zip(rows.tolist(), column.take(pa.array(rows)).to_pylist(), strict=True):
@@ -251,15 +252,19 @@ def _usual_form(observed: pa.ChunkedArray) -> str:
     return form if count >= SAME_FORM * len(observed) else ""
 
 
-def check(table: Table, checks: Checks) -> Table:
-    """The table with every cell that some check speaks against; what is probably misspelled is not learned from."""
+def check(table: Table, checks: Checks, *, alone: bool = False) -> Table:
+    """The table with every cell that some check speaks against; what is probably misspelled is not learned from.
+
+    With `alone` no row is compared with other rows of the table, which may be any piece of a larger one.
+    """
     found = [
-        *checks.misspelled(table.understood),
+        *checks.misspelled(table.understood, alone=alone),
         *_bad_identifiers(checks, table.understood),
         *_strange_units(checks, table),
         *_unreadable(checks, table),
-        *_slipped(checks, table.understood),
     ]
+    if not alone:
+        found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
     by_cell: dict[tuple[int, int], Suspect] = {}
     for suspect in sorted(found, key=lambda each: each.suspicion):
         by_cell[suspect.row, suspect.column] = suspect
@@ -320,14 +325,11 @@ def _strange_units(checks: Checks, table: Table) -> list[Suspect]:
     return suspects
 
 
-def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that stand in an earlier row too, have another form than the rest, or are no numbers."""
+def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
+    """Identifiers that stand in an earlier row too."""
     suspects = []
-    for name, form in checks.identifiers.items():
-        place, values = table.column_names.index(name), table[name]
-        coded = values.combine_chunks().dictionary_encode()
-        texts = coded.dictionary.to_pylist()
-        index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    for name in checks.identifiers:
+        place, texts, index = _coded_column(table, name)
         order = np.argsort(index, kind="stable")
         again = order[1:][(index[order[1:]] == index[order[:-1]]) & (index[order[1:]] >= 0)]
         _, first_row = np.unique(index, return_index=True)
@@ -337,6 +339,14 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
             if text == text:
                 reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
                 suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+    return suspects
+
+
+def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
+    """Identifiers that have another form than the rest, or are no numbers."""
+    suspects = []
+    for name, form in checks.identifiers.items():
+        place, texts, index = _coded_column(table, name)
         odd = {code for code, text in enumerate(texts) if text != text or (form and form_of(str(text)) != form)}
         for row in np.flatnonzero(np.isin(index, list(odd))).tolist():
             text = texts[index[row]]
@@ -345,6 +355,13 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
             )
             suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
     return suspects
+
+
+def _coded_column(table: pa.Table, name: str) -> tuple[int, list[Any], NDArray[np.int64]]:
+    """Place, distinct values, and for each row which of them it has, -1 for none."""
+    coded = table[name].combine_chunks().dictionary_encode()
+    index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return table.column_names.index(name), coded.dictionary.to_pylist(), index
 
 
 def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:

@@ -131,10 +131,14 @@ def expected_errors(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
     To tell dirty rows this is better than the sum of the suspicions: cells hidden because they look wrong no longer
     witness against each other.
     """
+    return torch.where(cells.observed, wrong_alone(ratio, cells, rates), 0.0).sum(-1)
+
+
+def wrong_alone(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
+    """Probability that each cell is wrong, (B, D), with only itself hidden."""
     ratio = temper(ratio.double(), rates.rare)
     wrong = wrong_log_odds(ratio, ratio, cells.observed, rates).sigmoid()
-    wrong = torch.where(cells.values.isfinite(), wrong, 1.0)  # what its column cannot hold
-    return torch.where(cells.observed, wrong, 0.0).sum(-1)
+    return torch.where(cells.values.isfinite(), wrong, 1.0)  # what its column cannot hold
 
 
 def log_odds(share: float) -> float:

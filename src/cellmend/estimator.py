@@ -27,6 +27,8 @@ from cellmend.errors import (
     estimate_rates,
     expected_errors,
     fdr_cutoff,
+    log_odds,
+    wrong_alone,
     wrong_by,
 )
 from cellmend.findings import (
@@ -64,6 +66,7 @@ from cellmend.network import RVAE, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.reading import (
     Dates,
+    Numbers,
     Reader,
     describe_columns,
     learn_reader,
@@ -72,7 +75,7 @@ from cellmend.reading import (
     readers_to_json,
     understand,
 )
-from cellmend.schema import IGNORE, Schema, declared_kinds, resolve_schema
+from cellmend.schema import DATE, IGNORE, Schema, declared_kinds, resolve_schema
 from cellmend.settings import SCORES, SettingError, check_method, check_number, check_settings, one_of
 from cellmend.tables import Suspect, Table, TableError, read_table
 from cellmend.training import decay_of_each, progress, train
@@ -284,12 +287,30 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         paper's "pi" (-log pi) or "nll" (-log p)."""
         score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._doubt}[self._score_kind(kind)]
         table = self._read(X)
-        return self.encoder_.spread(self._score(table, score), table)
+        return self.encoder_.spread(self._score(table, score)[0], table)
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the expected number of its wrong cells (kind "suspicion"),
         or the paper's sum of its cells' scores, with pi clamped."""
         return self._row_scores(self._read(X), kind)
+
+    def score_rows(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Suspicion of every cell (rows, columns) and row scores (rows,), each row judged by itself: X may be any piece
+        of a table, and the answers are the same, bit for bit.
+
+        What only other rows can tell is not looked for: identifiers that stand twice, words that slipped into the
+        neighbouring column, and whether a rare spelling is that of several rows.
+        """
+        if self.repair_method in ("one-stage", "two-stage"):
+            raise SettingError(
+                f"To judge rows by themselves repair_method must be 'hidden' or 'map'; {self.repair_method!r} draws "
+                "for all rows together. Hint: set_params(repair_method='map')."
+            )
+        table = self._read(X, alone=True)
+        cells, rows = self._score(table, self._suspicion, self._row_share)
+        return self._with_suspects(table, cells), rows.sum(axis=1) + (
+            self._suspected(table) if self.repair_method == "hidden" else 0.0
+        )
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -360,9 +381,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         suspicion: float | None = None,
         top: int | None = None,
         impute: bool | None = None,
+        alone: bool = False,
     ) -> Mended:
-        """Findings, repaired table and the suspicion of every cell at once; which cells are flagged: see `findings`."""
-        table = self._read(X)
+        """Findings, repaired table and the suspicion of every cell at once; which cells are flagged: see `findings`.
+
+        With `alone` every row is judged by itself, so that X may be any piece of a table: see `score_rows`.
+        """
+        table = self._read(X, alone=alone)
         whole = self._whole_suspicion(table)
         found = self._find(table, whole, self._flagged(whole, fdr, suspicion, top))[:top]
         repaired = self._repaired(table, found, fill=self.impute if impute is None else impute)
@@ -428,7 +453,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     # ------------------------------------------------------------ steps shared by the above
 
-    def _read(self, X: Any, *, reset: bool = False) -> Table:
+    def _read(self, X: Any, *, reset: bool = False, alone: bool = False) -> Table:
         if not reset:
             check_is_fitted(self)
         table = read_table(X)
@@ -443,16 +468,19 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 f"The table must have the columns that it was fitted with, {_some(self.names_)}; "
                 f"it has {_some(table.arrow.column_names)}. Hint: select them in that order."
             )
-        return table if reset else check(_understood(table, self._readers_for(table)), self.checks_)
+        if reset:
+            return table
+        return check(_understood(table, self._readers_for(table, alone=alone)), self.checks_, alone=alone)
 
-    def _readers_for(self, table: Table) -> dict[str, Reader]:
+    def _readers_for(self, table: Table, *, alone: bool) -> dict[str, Reader]:
         """As learned; a column that was fitted in a type of its own and comes as text is read as of its kind."""
         readers = dict(self.readers_)
         for place, column in enumerate(self.schema_):
             typed = readers.get(column.name) in (None, Dates())
             numbers = column.kind != "category" and not any(isinstance(level, str) for level in column.levels or ())
             if typed and numbers and column.kind != IGNORE and not table.is_array and table.holds_text(place):
-                reader = learn_reader(table.arrow.column(place), column.kind)
+                plainly = alone and column.kind != DATE  # else this piece's way to write numbers would be learned
+                reader = Numbers() if plainly else learn_reader(table.arrow.column(place), column.kind)
                 readers |= {column.name: reader} if reader is not None else {}
         return readers
 
@@ -463,30 +491,30 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         )
         return evidence, generator
 
-    def _score(self, table: Table, score: Callable[[Evidence, Cells], Tensor]) -> NDArray[np.float64]:
-        """`score` of every modelled cell, (N, D); 0 where missing."""
+    def _score(self, table: Table, *scores: Callable[[Evidence, Cells], Tensor]) -> list[NDArray[np.float64]]:
+        """Each score of every modelled cell, (N, D); 0 where missing."""
         method = check_method(self.repair_method, self.get_params(deep=False))
         rows = table.arrow.num_rows
         encoded = self.encoder_.encode(table)[filled_up(torch.arange(rows))]
 
-        def scored(first: int, cells: Cells) -> Tensor:
+        def scored(first: int, cells: Cells) -> list[Tensor]:
             evidence, _ = self._judge(first, cells, method)
-            return torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu()
+            return [torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu() for score in scores]
 
         parts, done = [], 0
         with progress("Scoring", rows, shown=self.verbose) as show:
             for part in each_chunk(self.network_, encoded, scored):
                 parts.append(part)
-                done += len(part)
+                done += len(part[0])
                 show(min(done, rows))
-        return torch.cat(parts)[:rows].contiguous().numpy()
+        return [torch.cat(each)[:rows].contiguous().numpy() for each in zip(*parts, strict=True)]
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
         kind = self._score_kind(kind)
         if kind != "suspicion":
-            return self._score(table, {"pi": cell_pi_clamped, "nll": cell_nll}[kind]).sum(axis=1)
+            return self._score(table, {"pi": cell_pi_clamped, "nll": cell_nll}[kind])[0].sum(axis=1)
         if self.repair_method != "hidden":
-            return self._score(table, self._suspicion).sum(axis=1)
+            return self._score(table, self._suspicion)[0].sum(axis=1)
         cells = self.encoder_.encode(table)[filled_up(torch.arange(table.arrow.num_rows))].to(self._device())
         errors = expected_errors(hidden_ratio(self.network_, cells), cells, self.rates_).cpu().numpy()
         return errors[: table.arrow.num_rows] + self._suspected(table)
@@ -527,9 +555,20 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """-log(1 - suspicion), from the log odds so that nothing is cut off."""
         return softplus(wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha))
 
+    def _row_share(self, evidence: Evidence, cells: Cells) -> Tensor:
+        """What each cell adds to the score of its row, (B, D)."""
+        kind = self._score_kind(None)
+        if kind == "suspicion":
+            return wrong_alone(evidence.alone - log_odds(self.alpha), cells, self.rates_)
+        return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
+
     def _whole_suspicion(self, table: Table) -> NDArray[np.float64]:
         """Of every cell of the table, (N, all columns), by the model and by its column alone."""
-        whole = self.encoder_.spread(self._score(table, self._suspicion), table)
+        return self._with_suspects(table, self._score(table, self._suspicion)[0])
+
+    def _with_suspects(self, table: Table, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
+        whole = self.encoder_.spread(cells, table)
         for suspect in table.suspects:
             whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
         return whole
