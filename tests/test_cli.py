@@ -190,19 +190,101 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
 @pytest.fixture
 def nightly(fitted, tmp_path, monkeypatch) -> Path:
     """A folder with a model and a Parquet file that is large enough to be scored in four pieces."""
-    monkeypatch.setattr("cellmend.files.PIECE", 30)
+    monkeypatch.setattr("cellmend.streaming.PIECE", 30)
+    monkeypatch.setattr("cellmend.jobs.LARGE", 30)
     fitted.save(tmp_path / "m.cellmend")
     mixed_table().to_parquet(tmp_path / "new.parquet", index=False)
     return tmp_path
 
 
-def score_nightly(folder: Path, output: str, monkeypatch, *options: str) -> int:
+def score_nightly(folder: Path, output: str, monkeypatch, *options: str, name: str = "new.parquet") -> int:
     """Exit code of scoring the file of a `nightly` folder, in this process."""
-    command = ["cellmend", "score", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), "-o", output]
-    monkeypatch.setattr(sys, "argv", [*command, *options])
+    return here(monkeypatch, "score", str(folder / name), "-m", str(folder / "m.cellmend"), "-o", output, *options)
+
+
+def here(monkeypatch, *arguments: str) -> int:
+    """Exit code of a command, run in this process."""
+    monkeypatch.setattr(sys, "argv", ["cellmend", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     return int(ended.value.code or 0)
+
+
+def test_a_table_is_scored_into_a_folder_and_taken_up_again(nightly, monkeypatch, capsys) -> None:
+    out = nightly / "scores"
+    assert score_nightly(nightly, str(out), monkeypatch, "-q") == 0
+    assert [path.name for path in sorted(out.iterdir())] == ["_manifest.json", "part-00000.parquet"]
+    scores = pd.read_parquet(out / "part-00000.parquet")
+    assert score_nightly(nightly, str(nightly / "scores.parquet"), monkeypatch, "-q") == 0
+    assert scores.equals(pd.read_parquet(nightly / "scores.parquet"))
+    written = (out / "part-00000.parquet").stat().st_mtime_ns
+    assert score_nightly(nightly, str(out), monkeypatch, "-q") == 0
+    assert (out / "part-00000.parquet").stat().st_mtime_ns == written, "nothing is done twice"
+    mixed_table(90).to_parquet(nightly / "new.parquet", index=False)
+    assert score_nightly(nightly, str(out), monkeypatch, "-q") == 1
+    assert "holds the results of another run" in " ".join(capsys.readouterr().err.split())
+    assert score_nightly(nightly, str(out), monkeypatch, "-q", "--force") == 0
+    assert len(pd.read_parquet(out / "part-00000.parquet")) == 90
+
+
+def test_a_csv_file_is_scored_into_a_folder_too(nightly, monkeypatch, capsys) -> None:
+    mixed_table().to_csv(nightly / "new.csv", index=False)
+    assert score_nightly(nightly, str(nightly / "scores"), monkeypatch, "-q", name="new.csv") == 0
+    assert len(pd.read_parquet(nightly / "scores" / "part-00000.parquet")) == 120
+    (nightly / "new.jsonl").write_text("{}")
+    assert score_nightly(nightly, str(nightly / "other"), monkeypatch, "-q", name="new.jsonl") == 1
+    assert "must be Parquet, Arrow or CSV files" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatch, capsys) -> None:
+    table = mixed_table()
+    table.loc[7, "height"] = 999.0
+    table.to_parquet(nightly / "new.parquet", index=False)
+    arguments = ["repair", str(nightly / "new.parquet"), "-m", str(nightly / "m.cellmend"), "-o", str(nightly / "out")]
+    assert here(monkeypatch, *arguments, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    found = pd.read_parquet(nightly / "out" / "findings")
+    repaired = pd.read_parquet(nightly / "out" / "repaired")
+    assert said["rows"] == 120
+    assert said["flagged"] >= said["repaired"] >= 1
+    assert (7, "height") in set(zip(found["row"], found["column"], strict=True))
+    assert repaired.loc[7, "height"] < 300
+    assert list(repaired.dtypes) == list(table.dtypes)
+
+
+def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.streaming.LEARNED", 100)
+    table = mixed_table(300).drop(columns=["id", "country"])
+    table.loc[7, "height"] = 999.0
+    table.to_parquet(nightly / "new.parquet", index=False)
+    arguments = ["clean", str(nightly / "new.parquet"), "-o", str(nightly / "out"), "--time-limit", "2"]
+    assert here(monkeypatch, *arguments) == 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "of 300 rows, drawn at random" in shown
+    assert sorted(path.name for path in (nightly / "out").iterdir()) == [
+        "findings",
+        "model.cellmend",
+        "repaired",
+        "report.html",
+    ]
+    assert len(pd.read_parquet(nightly / "out" / "repaired")) == 300
+    written = (nightly / "out" / "model.cellmend").stat().st_mtime_ns
+    assert here(monkeypatch, *arguments, "-q") == 0
+    assert (nightly / "out" / "model.cellmend").stat().st_mtime_ns == written, "it goes on with its model"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--engine", "spark"), "--engine must be here or ray"),
+        (("--workers", "2"), "are for --engine ray"),
+        (("--engine", "ray"), "With --engine ray results are a folder"),
+    ],
+)
+def test_engines_that_are_misnamed_are_wrong_use(nightly, options, said: str, monkeypatch, capsys) -> None:
+    assert score_nightly(nightly, str(nightly / "scores.csv"), monkeypatch, *options) == 2
+    assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -233,13 +315,13 @@ def test_a_large_parquet_file_is_scored_to_standard_output(nightly, monkeypatch,
 def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, capsys, stop, code: int, said) -> None:
     judged = []
 
-    def stopped(self, table) -> np.ndarray:
+    def stopped(self, table) -> tuple[np.ndarray, np.ndarray]:
         judged.append(table)
         if len(judged) == 3:
             raise stop
-        return np.zeros(table.num_rows)
+        return np.zeros((table.num_rows, table.num_columns)), np.zeros(table.num_rows)
 
-    monkeypatch.setattr("cellmend.estimator.CellMender.row_scores", stopped)
+    monkeypatch.setattr("cellmend.estimator.CellMender.score_rows", stopped)
     (nightly / "scores.csv").write_text("old")
     assert score_nightly(nightly, str(nightly / "scores.csv"), monkeypatch, "--force", "-q") == code
     assert capsys.readouterr().err.strip() == said

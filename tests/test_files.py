@@ -8,7 +8,6 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +15,6 @@ import pytest
 
 from cellmend.files import (
     FileError,
-    large_table,
     read_file,
     refuse_to_overwrite,
     whole_file,
@@ -84,83 +82,9 @@ def test_folders_named_by_a_value_are_a_column(tmp_path: Path) -> None:
     assert read_file(base / "region=eu" / "part.parquet").table.to_pydict() == {"a": [1]}
 
 
-# ---------------------------------------------------------------- tables too large to be held
+# ---------------------------------------------------------------- files written in pieces
 
 NUMBERED = pa.table({"n": range(101), "text": [f"t{row}" for row in range(101)]})
-
-
-@pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cellmend.files.PIECE", 30)
-
-
-@pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("group", [1, 7, 101])
-def test_pieces_of_a_file_have_about_the_same_length(tmp_path: Path, group: int) -> None:
-    pq.write_table(NUMBERED, tmp_path / "a.parquet", row_group_size=group)
-    large = large_table(tmp_path / "a.parquet")
-    assert (large.name, large.rows, large.column_names) == ("a.parquet", 101, ["n", "text"])
-    pieces = list(large.pieces())
-    assert [len(piece) for piece in pieces] == [26, 26, 26, 23], "not 30, 30, 30 and 11"
-    assert pa.concat_tables(pieces).equals(NUMBERED)
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_pieces_of_a_folder_go_on_from_file_to_file(tmp_path: Path) -> None:
-    for first, last in [(0, 1), (1, 20), (20, 20), (20, 90), (90, 101)]:
-        folder = tmp_path / f"part={first:02}-{last}"
-        folder.mkdir()
-        pq.write_table(NUMBERED.slice(first, last - first), folder / "a.parquet", row_group_size=11)
-    pieces = list(large_table(tmp_path).pieces())
-    assert [len(piece) for piece in pieces] == [26, 26, 26, 23]
-    assert pa.concat_tables(pieces).equals(read_file(tmp_path).table)
-
-
-@pytest.mark.parametrize("name", ["a.parquet", ""], ids=["file", "folder"])
-def test_what_was_read_of_a_large_table_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Noise, which no compression makes small, in thirty groups of 800 kB."""
-    monkeypatch.setattr("cellmend.files.PIECE", 10_000)
-    noise = np.random.default_rng(0).normal(size=(10, 300_000))
-    pq.write_table(pa.table(list(noise), names=list("abcdefghij")), tmp_path / "a.parquet", row_group_size=10_000)
-    before = pa.total_allocated_bytes()
-    held = [pa.total_allocated_bytes() - before for _ in large_table(tmp_path / name).pieces()]
-    assert len(held) == 30
-    # How far reading is ahead changes with the moment; what is kept is there at every one: 31 MB, if all of it is.
-    assert min(held) < 12e6
-
-
-def test_small_tables_and_those_of_other_kinds_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a.parquet", "a.csv"):
-        write_table(tmp_path / name, NUMBERED)
-    monkeypatch.setattr("cellmend.files.PIECE", 101)
-    assert large_table(tmp_path / "a.parquet") is None
-    monkeypatch.setattr("cellmend.files.PIECE", 100)
-    assert large_table(tmp_path / "a.parquet") is not None
-    assert large_table(tmp_path / "a.csv") is None
-    assert large_table(tmp_path / "none.parquet") is None
-    assert large_table(Path("-")) is None
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_a_large_file_that_breaks_off_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(NUMBERED, path, row_group_size=30)
-    content = bytearray(path.read_bytes())
-    start = pq.ParquetFile(path).metadata.row_group(2).column(0).dictionary_page_offset
-    content[start : start + 40] = b"\xff" * 40
-    path.write_bytes(content)
-    pieces = large_table(path).pieces()
-    assert next(pieces).equals(NUMBERED.slice(0, 26))
-    with pytest.raises(FileError, match=r"a.parquet must be a .parquet file; it cannot be read as one") as refused:
-        list(pieces)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_two_columns_of_a_name_in_a_large_file_are_refused(tmp_path: Path) -> None:
-    pq.write_table(pa.table([range(100), range(100)], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(FileError, match="2 are named 'a'"):
-        large_table(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".arrow", ".jsonl", ".xlsx"])

@@ -9,8 +9,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.files import TableFile
     from cellmend.findings import Finding
-    from cellmend.jobs import Job, Threshold
+    from cellmend.jobs import Job, Repaired, Run, Threshold
+    from cellmend.streaming import Stream
 
 SHOWN = 25  # findings printed
 FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
@@ -37,14 +40,18 @@ app = typer.Typer(
 app.add_typer(bench, name="bench")
 talk = Console(stderr=True)
 
-TableArgument = Annotated[
-    Path,
-    typer.Argument(
-        help=".csv, .tsv, .parquet, .feather, .xlsx, .jsonl, a folder of Parquet files, or - for CSV on standard input"
-    ),
-]
+TABLE_HELP = ".csv, .tsv, .parquet, .feather, .xlsx, .jsonl, a folder of Parquet files, or - for CSV on standard input"
+TableArgument = Annotated[Path, typer.Argument(help=TABLE_HELP)]
+AnyTableArgument = Annotated[str, typer.Argument(help=f"{TABLE_HELP}; also s3://, gs://, abfs:// or hdfs://")]
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="Model file.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")]
+PlaceOption = Annotated[
+    str,
+    typer.Option("--output", "-o", help="File to write, or a folder for tables of any size; - for standard output."),
+]
+EngineOption = Annotated[str, typer.Option(help="here, or ray for a cluster.")]
+AddressOption = Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. [default: this machine]")]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes at once, with --engine ray. [default: all]")]
 FdrOption = Annotated[
     float | None,
     typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. [default: {FDR}]"),
@@ -121,7 +128,7 @@ def demo(
 
 @app.command()
 def clean(
-    table: TableArgument,
+    table: AnyTableArgument,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write to. [default: NAME-cleaned]")
     ] = None,
@@ -138,9 +145,21 @@ def clean(
     as_json: JsonOption = False,
 ) -> None:
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
+    from cellmend import jobs
+
     threshold = _threshold(fdr, suspicion, top)
-    folder = output or Path(f"{table.name.split('.')[0] if table != Path('-') else 'stdin'}-cleaned")
-    _clean(_read(table, quiet), folder, threshold, schema, seed, device, time_limit, formats, force, quiet, as_json)
+    folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
+    stream = jobs.as_stream(table, folder / "_source", always="://" in table)
+    if stream is None or stream.rows <= jobs.VERY_LARGE:
+        source = _read(Path(table), quiet)
+        _clean(source, folder, threshold, schema, seed, device, time_limit, formats, force, quiet, as_json)
+        return
+    mender = _mender(schema, seed, device, time_limit, quiet)
+    done, notes = jobs.clean_stream(stream, mender, folder, threshold, device, force=force, shown=not quiet)
+    written = [str(folder / name) for name in ("findings", "repaired", "report.html", "model.cellmend")]
+    if not quiet:
+        _say(notes)
+    _tell_large(done, threshold, written, quiet=quiet, as_json=as_json)
 
 
 def _clean(
@@ -176,7 +195,7 @@ def _clean(
 
 @app.command()
 def fit(
-    table: TableArgument,
+    table: AnyTableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
     seed: SeedOption = 0,
@@ -190,58 +209,90 @@ def fit(
     from cellmend import jobs
 
     _refuse([model], force)
-    source, start = _read(table, quiet), time.perf_counter()
+    start = time.perf_counter()
     mender = _mender(schema, seed, device, time_limit, quiet)
-    notes = jobs.fit(source, mender)
+    with TemporaryDirectory() as spool:
+        stream = jobs.as_stream(table, Path(spool), always="://" in table)
+        if stream is not None and stream.rows > jobs.VERY_LARGE:
+            rows, notes = stream.rows, jobs.fit_large(stream, mender)[1]
+        else:
+            source = _read(Path(table), quiet)
+            rows, notes = source.table.num_rows, jobs.fit(source, mender)
     mender.save(model)
     seconds = time.perf_counter() - start
     if as_json:
-        typer.echo(json.dumps({"model": str(model), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}))
+        typer.echo(json.dumps({"model": str(model), "rows": rows, "seconds": seconds, "notes": notes}))
     if not quiet:
         _say([*notes, f"Written: {model}, {seconds:.0f} s."])
 
 
 @app.command()
 def score(
-    table: TableArgument,
+    table: AnyTableArgument,
     model: ModelOption,
-    output: OutputOption,
+    output: PlaceOption,
+    engine: EngineOption = "here",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the suspicion of every cell, and a score for every row, by a model; of large Parquet tables in pieces."""
-    from cellmend import jobs
-    from cellmend.files import large_table, write_table
+    """Write the suspicion of every cell, and a score for every row, by a model; of large tables in pieces.
 
-    _refuse([output], force)
-    large = large_table(table)
-    if large is None:
-        mender = _load(model, device, quiet)
-        write_table(output, jobs.score_table(_read(table, quiet), mender))
-    else:
-        mender = _load(model, device, quiet=True)  # one bar for all pieces, not one for each
-        jobs.write_scores(large, mender, output, shown=not quiet)
+    Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
+    """
+    from cellmend import jobs
+    from cellmend.files import write_table
+
+    run, folder = _run(engine, address, workers, output), _names_folder(output)
+    if not folder:
+        _refuse([Path(output)], force)
+    with _spool(output) as spool:
+        stream = jobs.as_stream(table, spool, always=folder)
+        if folder:
+            stream = _in_units(stream, table)
+            _take_up(output, force)
+            jobs.score_stream(stream, model, output, device, run, shown=not quiet)
+        elif stream is None:
+            mender = _load(model, device, quiet)
+            write_table(Path(output), jobs.score_table(_read(Path(table), quiet), mender))
+        else:
+            mender = _load(model, device, quiet=True)  # one bar for all pieces, not one for each
+            jobs.write_scores(stream, mender, Path(output), shown=not quiet)
 
 
 @app.command()
 def repair(
-    table: TableArgument,
+    table: AnyTableArgument,
     model: ModelOption,
-    output: OutputOption,
+    output: PlaceOption,
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    engine: EngineOption = "here",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a repaired copy of a table, in its own format, by a model."""
-    _refuse([output], force)
-    job = _judged(table, model, _threshold(fdr, suspicion, top), device, quiet)
-    job.write_repaired(output)
-    _tell(job, [output], quiet=quiet, as_json=as_json, findings=False)
+    """Write a repaired copy of a table, in its own format, by a model; into a folder of any size, with the findings."""
+    from cellmend import jobs
+
+    run, threshold = _run(engine, address, workers, output), _threshold(fdr, suspicion, top)
+    if _names_folder(output):
+        with _spool(output) as spool:
+            stream = _in_units(jobs.as_stream(table, spool, always=True), table)
+            _take_up(output, force)
+            done = jobs.repair_stream(stream, model, output, threshold, device, run, shown=not quiet)
+        _tell_large(done, threshold, [f"{output}/findings", f"{output}/repaired"], quiet=quiet, as_json=as_json)
+        return
+    _refuse([Path(output)], force)
+    job = _judged(Path(table), model, threshold, device, quiet)
+    job.write_repaired(Path(output))
+    _tell(job, [Path(output)], quiet=quiet, as_json=as_json, findings=False)
 
 
 @app.command()
@@ -315,6 +366,67 @@ def evaluate(
         flagged, wrong = (f"{100 * found.overall[name]:.0f} %" for name in ("precision", "recall"))
         said = f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged."
         _say([*notes, said, "Errors that the table had before count as false alarms here."])
+
+
+# ---------------------------------------------------------------- tables of any size
+
+
+def _names_folder(output: str) -> bool:
+    """Is it a folder that results are asked for in? Files end in their kind."""
+    return output != "-" and not Path(output).suffix
+
+
+def _run(engine: str, address: str | None, workers: int | None, output: str) -> Run:
+    from cellmend.jobs import Run
+
+    if engine not in ("here", "ray"):
+        raise typer.BadParameter(f"--engine must be here or ray; it is {engine!r}.")
+    if engine == "here" and (address or workers):
+        raise typer.BadParameter("--address and --workers are for --engine ray.")
+    if engine == "ray" and not _names_folder(output):
+        raise typer.BadParameter(f"With --engine ray results are a folder; -o is the file {output}.")
+    return Run(engine, address, workers)
+
+
+@contextmanager
+def _spool(output: str) -> Iterator[Path]:
+    """A folder for copies of what cannot be read piece by piece; beside the results, so that they are made once."""
+    if _names_folder(output) and "://" not in output:
+        yield Path(output) / "_source"
+    else:
+        with TemporaryDirectory() as folder:
+            yield Path(folder)
+
+
+def _in_units(stream: Stream | None, table: str) -> Stream:
+    if stream is None:
+        from cellmend.files import FileError
+
+        raise FileError(
+            f"To write into a folder, the table must be Parquet, Arrow or CSV files; {table} is none. "
+            "Hint: let -o name a file."
+        )
+    return stream
+
+
+def _take_up(output: str, force: bool) -> None:
+    """With --force begin anew, else go on with what is there."""
+    from cellmend.streaming import clear
+
+    for folder in (output, f"{output}/findings", f"{output}/repaired") if force else ():
+        clear(folder)
+
+
+def _tell_large(done: Repaired, threshold: Threshold, written: Sequence[str], *, quiet: bool, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(done) | {"threshold": str(threshold), "written": list(written)}))
+    if not quiet:
+        _say(
+            [
+                f"{done.flagged:,} of {done.cells:,} cells look wrong ({threshold}); {done.repaired:,} are repaired.",
+                f"Written: {', '.join(written)}.",
+            ]
+        )
 
 
 # ---------------------------------------------------------------- steps shared by the above

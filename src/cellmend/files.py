@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
 import os
 import sys
 from collections import Counter
@@ -32,8 +31,6 @@ from cellmend.schema import did_you_mean
 
 STDIN = Path("-")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
-PIECE = 100_000  # rows of a large table that are held at once
-READ_AT_ONCE = 2**20  # bytes of a column, of which a large table may have gigabytes
 
 # ---------------------------------------------------------------- JSON Lines and workbooks, all but the changed cells
 
@@ -344,70 +341,6 @@ def write_table(path: Path, table: pa.Table) -> None:
     """A new table as a file of the kind that its name says; `-` is CSV on standard output."""
     with written_in_pieces(path, table.schema) as write:
         write(table)
-
-
-# ---------------------------------------------------------------- tables too large to be held
-
-
-@dataclass(frozen=True)
-class LargeTable:
-    """A Parquet table of which a piece is held at a time."""
-
-    name: str
-    column_names: list[str]
-    rows: int
-    found: pa.parquet.ParquetFile | pa.dataset.Dataset  # the latter of a folder
-
-    def pieces(self) -> Iterator[pa.Table]:
-        """All rows in their order; the pieces are about as long as each other, so that none has too few to judge."""
-        rows = math.ceil(self.rows / math.ceil(self.rows / PIECE))
-        with _readable(self.name, ".parquet"):
-            yield from _regrouped(self._batches(rows), rows)
-
-    def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        if isinstance(self.found, pa.parquet.ParquetFile):
-            return self.found.iter_batches(rows)  # holds no more than that, even if all rows are one group of the file
-        options = pa.dataset.ParquetFragmentScanOptions(
-            pre_buffer=False, use_buffered_stream=True, buffer_size=READ_AT_ONCE
-        )
-        return self.found.to_batches(
-            batch_size=rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
-        )
-
-
-def large_table(path: Path) -> LargeTable | None:
-    """The Parquet table in a file or in a folder, to be read in pieces; None if it is of another kind or no larger."""
-    if path == STDIN or not path.exists() or not (path.is_dir() or _kind(path)[0] == ".parquet"):
-        return None
-    with _readable(path.name, ".parquet"):
-        if path.is_dir():
-            found = _folder(path)
-            names, rows = found.schema.names, found.count_rows()
-        else:
-            # What pyarrow buffers ahead it keeps until the end of the file, apache/arrow#39808.
-            found = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_AT_ONCE)
-            names, rows = found.schema_arrow.names, found.metadata.num_rows
-    _refuse_twins(names, path.name)
-    return LargeTable(path.name, names, rows, found) if rows > PIECE else None
-
-
-def _regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of so many, the last of fewer; batches end where a file or a part of it does.
-
-    >>> batches = [pa.record_batch({"a": cells}) for cells in ([1, 2, 3], [4], [5])]
-    >>> [table["a"].to_pylist() for table in _regrouped(batches, 2)]
-    [[1, 2], [3, 4], [5]]
-    """
-    held: list[pa.RecordBatch] = []
-    lacking = rows
-    for batch in batches:
-        while len(batch) >= lacking:
-            yield pa.Table.from_batches([*held, batch.slice(0, lacking)])
-            held, batch, lacking = [], batch.slice(lacking), rows
-        held.append(batch)
-        lacking -= len(batch)
-    if lacking < rows:
-        yield pa.Table.from_batches(held)
 
 
 @contextmanager

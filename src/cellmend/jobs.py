@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 import time
 import warnings
@@ -15,16 +16,39 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.estimator import CellMender
-from cellmend.files import LargeTable, TableFile, whole_file, written_in_pieces
+from cellmend.files import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
 from cellmend.findings import Finding, Mended, show
 from cellmend.reading import describe_columns, learn_readers, tidy, understand
 from cellmend.report import Facts, write_report
-from cellmend.schema import SchemaWarning, declared_kinds, did_you_mean
+from cellmend.schema import SchemaWarning, declared_kinds
+from cellmend.streaming import (
+    STREAMED,
+    Stream,
+    Task,
+    ahead,
+    check_names,
+    clear,
+    count,
+    csv_as_parquet,
+    cutoff,
+    fit_stream,
+    load_once,
+    open_stream,
+    read_unit,
+    run,
+    score_batch,
+    scores_schema,
+)
 from cellmend.training import progress
 
 FORMULA = re.compile(
     r"'*[=+\-@\t\r]"
 )  # how a text begins that a spreadsheet may take for a formula, or that was marked
+
+
+LARGE = 100_000  # rows, from which on a table is scored in pieces
+VERY_LARGE = 1_000_000  # rows, from which on it is fitted, cleaned and repaired without being held
+LARGE_CSV = 2**28  # bytes
 
 
 class JobError(ValueError):
@@ -120,18 +144,10 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     return notes
 
 
-def conform(name: str, own: Sequence[str], mender: CellMender) -> None:
-    """Refuse a table, of this name and with its own columns, that has other columns than the model."""
+def _same_columns(name: str, own: Sequence[str], mender: CellMender) -> None:
+    """Refuse a table whose columns are not those of the model, in their order."""
+    check_names(own, mender, name)
     names = mender.names_ or []
-    for what, missing in (
-        ("lacks", [n for n in names if n not in own]),
-        ("also has", [n for n in own if n not in names]),
-    ):
-        if missing:
-            raise JobError(
-                f"{name} must have the columns of the model; it {what} {missing[0]!r}"
-                f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
-            )
     if list(own) != names:
         raise JobError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
 
@@ -140,7 +156,7 @@ def judge(
     source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
 ) -> Job:
     """Find and repair with a model, of this name if it was fitted before; `start` is by time.perf_counter."""
-    conform(source.name, source.table.column_names, mender)
+    _same_columns(source.name, source.table.column_names, mender)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
     said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mended.table.readers).items()]
     return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start, model)
@@ -160,39 +176,131 @@ def tidied(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]
     return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes)), said
 
 
+# ---------------------------------------------------------------- tables of any size, in pieces
+
+
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     """The suspicion of every cell under the table's own column names, and the row scores beside them."""
-    conform(source.name, source.table.column_names, mender)
-    return _scores(source.table, mender)
+    batch = source.table.combine_chunks().to_batches()[0] if source.table.num_rows else source.table
+    return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
 
 
-def write_scores(source: LargeTable, mender: CellMender, path: Path, *, shown: bool) -> None:
-    """What `score_table` gives, each piece judged by itself and written before the next is read."""
-    conform(source.name, source.column_names, mender)
-    names, done = [*source.column_names, _row_score_name(source.column_names)], 0
-    schema = pa.schema([(name, pa.float64()) for name in names])
-    with written_in_pieces(path, schema) as write, progress("Scoring", source.rows, shown=shown) as show:
-        for piece in source.pieces():
-            write(_scores(piece, mender))
-            done += piece.num_rows
-            show(done)
+def write_scores(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> None:
+    """What `score_table` gives, in one file, each piece written before the next is judged."""
+    schema, done = scores_schema(mender.names_ or stream.names), 0
+    check_names(stream.names, mender, stream.name)
+    with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show:
+        for unit in stream.units:
+            for batch in ahead(read_unit(stream.url, unit, stream.names)):
+                write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
+                done += batch.num_rows
+                show(done)
 
 
-def _scores(table: pa.Table, mender: CellMender) -> pa.Table:
-    suspicion, rows = mender.cell_suspicion(table), mender.row_scores(table)
-    return suspicion.append_column(_row_score_name(table.column_names), pa.array(rows))
+def as_stream(table: str, spool: Path, *, always: bool) -> Stream | None:
+    """A table of files that can be read piece by piece, if it is large, or `always`; else None.
 
-
-def _row_score_name(names: Sequence[str]) -> str:
-    """A name that no column has.
-
-    >>> _row_score_name(["id", "row_score"])
-    'row_score_'
+    A large CSV file is first copied into the folder `spool`.
     """
-    name = "row_score"
-    while name in names:
-        name += "_"
-    return name
+    path = Path(table)
+    if "://" not in table:
+        if table == "-" or not path.exists():
+            return None
+        kind = path.name.lower()
+        if path.is_file() and any(
+            f"{text}{end}" == kind[-len(text + end) :] for text in TEXTS for end in ("", *COMPRESSIONS)
+        ):
+            if not always and path.stat().st_size < LARGE_CSV:
+                return None
+            return open_stream(str(csv_as_parquet(path, spool)))
+        if path.is_file() and not kind.endswith(STREAMED):
+            return None
+    stream = open_stream(table)
+    return stream if always or stream.rows > LARGE else None
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What came of repairing a table of any size, in numbers."""
+
+    rows: int
+    cells: int
+    flagged: int
+    repaired: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """How the units of a table are worked on: here, or on a Ray cluster."""
+
+    engine: str = "here"
+    address: str | None = None
+    workers: int | None = None
+
+    def __call__(self, task: Task, stream: Stream, what: str, *, shown: bool) -> None:
+        with progress(what, stream.rows, shown=shown) as show:
+            if self.engine == "here":
+                run(task, stream, show)
+            else:
+                from cellmend import engines
+
+                engines.run(task, stream, show, address=self.address, workers=self.workers)
+
+
+def fit_large(stream: Stream, mender: CellMender) -> tuple[pa.Table, list[str]]:
+    """Learn from a table of any size; returns the rows that were drawn, and what a person should know of it."""
+    with kept_warnings() as notes:
+        drawn = fit_stream(mender, stream)
+    learned = min(drawn.num_rows, mender.train_rows or drawn.num_rows)
+    if learned < stream.rows:
+        notes.append(f"Fitted on {learned:,} of {stream.rows:,} rows, drawn at random.")
+    return drawn, notes
+
+
+def score_stream(stream: Stream, model: Path, output: str, device: str, run_units: Run, *, shown: bool) -> None:
+    """Scores as a folder of files, one for each unit of the table; what is there already is not done again."""
+    run_units(_task("score", stream, model, output, device), stream, "Scoring", shown=shown)
+
+
+def repair_stream(
+    stream: Stream, model: Path, output: str, threshold: Threshold, device: str, run_units: Run, *, shown: bool
+) -> Repaired:
+    """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
+    find = _task("find", stream, model, f"{output}/findings", device)
+    find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
+    run_units(find, stream, "Finding", shown=shown)
+    least = threshold.suspicion
+    if least is None:
+        least = cutoff(find.output, fdr=threshold.fdr, top=threshold.top)
+    repair = replace(find, what="repair", output=f"{output}/repaired", findings=find.output, least=least)
+    run_units(repair, stream, "Repairing", shown=shown)
+    return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
+
+
+def clean_stream(
+    stream: Stream, mender: CellMender, folder: Path, threshold: Threshold, device: str, *, force: bool, shown: bool
+) -> tuple[Repaired, list[str]]:
+    """Fit, find and repair a table of any size; the report is about the rows that were drawn to learn from.
+
+    A run that was stopped goes on with the model that is there.
+    """
+    start, model, notes = time.perf_counter(), folder / "model.cellmend", list[str]()
+    for each in ("findings", "repaired") if force else ():
+        clear(str(folder / each))
+    folder.mkdir(parents=True, exist_ok=True)
+    if force or not model.exists():
+        drawn, notes = fit_large(stream, mender)
+        mender.save(model)
+        source = TableFile(stream.name, drawn, None, ".parquet", None)
+        notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
+        judge(source, mender, threshold, notes, start).write_report(folder / "report.html")
+    return repair_stream(stream, model, str(folder), threshold, device, Run(), shown=shown), notes
+
+
+def _task(what: str, stream: Stream, model: Path, output: str, device: str) -> Task:
+    check_names(stream.names, load_once(model, device), stream.name)
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    return Task(what, stream.url, stream.names, output, str(model.resolve()), digest, device)
 
 
 @contextmanager

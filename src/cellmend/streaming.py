@@ -13,10 +13,11 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,13 +27,14 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
 from sklearn.utils import check_random_state
 
 from cellmend.checks import learn_spelling
+from cellmend.csvtext import read_csv_text
 from cellmend.errors import LEAST_FLAGGED, fdr_cutoff
 from cellmend.estimator import CellMender, load
-from cellmend.files import FileError
+from cellmend.files import COMPRESSIONS, FileError, whole_file
 from cellmend.findings import Finding, show
 from cellmend.reading import Dates, learn_readers, understand
 from cellmend.schema import Column, Schema, SchemaWarning, declared_kinds, did_you_mean, plain, resolve_schema
@@ -43,7 +45,8 @@ READ_AT_ONCE = 2**20  # bytes of a column, of which a row group may have gigabyt
 LEARNED = 200_000  # rows of a larger table, drawn at random, from which kinds and scales are learned
 LEAST_LEVEL = 0.02  # how often a value must be expected among the drawn rows to be a level without being there
 MOST_VALUES = 100_000  # of a category that are counted; of more, those of the drawn rows are its levels
-MANIFEST = "manifest.json"
+STREAMED = (".parquet", ".arrow", ".feather")  # kinds of files that are read piece by piece
+MANIFEST = "_manifest.json"  # readers of folders pass over what begins so
 FINDINGS = pa.schema(
     [
         ("row", pa.int64()),  # from 0, in the whole table
@@ -73,7 +76,7 @@ def score_batch(mender: CellMender, batch: pa.RecordBatch, *, name: str = "The b
     """
     table = conform(batch, mender, name)
     if table.num_rows == 0:
-        return scores_schema(table.column_names).empty_table().combine_chunks().to_batches()[0]
+        return pa.RecordBatch.from_pylist([], schema=scores_schema(table.column_names))
     suspicion, rows = mender.score_rows(table)
     return pa.record_batch([*map(pa.array, suspicion.T), pa.array(rows)], schema=scores_schema(table.column_names))
 
@@ -125,7 +128,14 @@ def _with_cells(column: pa.Array, rows: Any, texts: pa.Array) -> pa.Array:
 
 def conform(batch: pa.RecordBatch | pa.Table, mender: CellMender, name: str) -> pa.Table:
     """The batch with the model's columns in their order, or one sentence about the first that is missing or extra."""
-    names, own = mender.names_ or [], batch.schema.names
+    check_names(batch.schema.names, mender, name)
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    return table.select(mender.names_ or batch.schema.names)
+
+
+def check_names(own: Sequence[str], mender: CellMender, name: str) -> None:
+    """Refuse the columns of a table, of this name, if they are not those of the model, in whatever order."""
+    names = mender.names_ or []
     for what, missing in (
         ("lacks", [each for each in names if each not in own]),
         ("also has", [each for each in own if each not in names]),
@@ -135,8 +145,6 @@ def conform(batch: pa.RecordBatch | pa.Table, mender: CellMender, name: str) -> 
                 f"{name} must have the columns of the model; it {what} {missing[0]!r}"
                 f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
             )
-    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    return table.select(names)
 
 
 def scores_schema(names: Sequence[str]) -> pa.Schema:
@@ -173,6 +181,7 @@ class Stream:
     url: str
     names: list[str]
     units: list[Unit]
+    files: list[tuple[str, int, int]]  # path, bytes and when it was changed, to know it again
 
     @property
     def rows(self) -> int:
@@ -191,18 +200,21 @@ def open_stream(url: str) -> Stream:
     found = system.get_file_info(path)
     if found.type == FileType.NotFound:
         raise FileError(f"{url} must be a file or a folder with a table; there is none.")
-    files = [path] if found.type == FileType.File else _files_below(system, path)
+    files = [found] if found.type == FileType.File else _files_below(system, path)
     if not files:
         raise FileError(f"{url} is a folder and must hold .parquet or .arrow files; it holds none.")
     units: list[Unit] = []
     names: list[str] = []
-    for file in files:
+    for file in [each.path for each in files]:
         keys = {} if file == path else _keys(file.removeprefix(path))
         own, counts = _groups(system, file)
         own = [*own, *(key for key in keys if key not in own)]
         if names and set(own) != set(names):
             odd = sorted(set(own) ^ set(names))[0]
             raise FileError(f"All files of {url} must have the same columns; {file} differs by {odd!r}.")
+        twin = next((name for name in own if own.count(name) > 1), None)
+        if twin is not None:
+            raise FileError(f"{url} must give every column a name of its own; {own.count(twin)} are named {twin!r}.")
         names = names or own
         first = 0
         for last in range(1, len(counts) + 1):
@@ -213,13 +225,13 @@ def open_stream(url: str) -> Stream:
                 first = last
     if not units:
         raise FileError(f"{url} must hold a table with rows; it has none.")
-    return Stream(url, names, units)
+    return Stream(url, names, units, [(each.path, each.size, each.mtime_ns or 0) for each in files])
 
 
 def read_unit(url: str, unit: Unit, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of a unit in batches of bounded size, with these columns."""
     system, _ = filesystem(url)
-    with system.open_input_file(unit.file) as file:
+    with _readable(unit.file), system.open_input_file(unit.file) as file:
         for batch in _batches(file, unit):
             for start in range(0, batch.num_rows, PIECE):
                 piece = batch.slice(start, PIECE)
@@ -240,28 +252,36 @@ def _batches(file: Any, unit: Unit) -> Iterator[pa.RecordBatch]:
 
 def _groups(system: FileSystem, path: str) -> tuple[list[str], list[int]]:
     """Columns of a file, and the rows of each of its row groups or record batches."""
+    with _readable(path), system.open_input_file(path) as file:
+        if path.endswith(".parquet"):
+            found = pa.parquet.ParquetFile(file)
+            groups = found.metadata
+            return found.schema_arrow.names, [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+        reader = pa.ipc.open_file(file)
+        return reader.schema.names, [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """What the readers say of a file that is broken, in one sentence."""
     try:
-        with system.open_input_file(path) as file:
-            if path.endswith(".parquet"):
-                found = pa.parquet.ParquetFile(file)
-                groups = found.metadata
-                return found.schema_arrow.names, [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
-            reader = pa.ipc.open_file(file)
-            return reader.schema.names, [reader.get_batch(g).num_rows for g in range(reader.num_record_batches)]
-    except pa.ArrowException as error:
-        raise FileError(f"{path} must be a Parquet or Arrow file; it cannot be read as one ({error}).") from None
+        yield
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).partition("\n")[0].rstrip(".")
+        name = path.rpartition("/")[2]
+        raise FileError(f"{name} must be a Parquet or Arrow file; it cannot be read as one ({why}).") from None
 
 
-def _files_below(system: FileSystem, folder: str) -> list[str]:
+def _files_below(system: FileSystem, folder: str) -> list[FileInfo]:
     """Files of tables below a folder, without those whose names, or folders' names, begin with a dot or _."""
-    ends = (".parquet", ".arrow", ".feather")
-    return sorted(
-        each.path
+    found = [
+        each
         for each in system.get_file_info(FileSelector(folder, recursive=True))
         if each.type == FileType.File
-        and each.path.endswith(ends)
+        and each.path.endswith(STREAMED)
         and not any(part.startswith((".", "_")) for part in each.path.removeprefix(folder).split("/"))
-    )
+    ]
+    return sorted(found, key=lambda each: each.path)
 
 
 def _keys(path: str) -> dict[str, Any]:
@@ -272,6 +292,36 @@ def _keys(path: str) -> dict[str, Any]:
     """
     pairs = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
     return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
+
+
+def csv_as_parquet(path: Path, folder: Path) -> Path:
+    """A CSV file as a Parquet file of text in this folder, made once and read bit by bit, since rows of a CSV file
+    cannot be found without reading all before them."""
+    about = path.stat()
+    copy = folder / f"{path.name.partition('.')[0]}-{about.st_size}-{about.st_mtime_ns}.parquet"
+    if copy.exists():
+        return copy
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    with pa.input_stream(path, compression=compression) as start:
+        head = start.read(2**20)
+    text = read_csv_text(head[: head.rfind(b"\n") + 1] or head, path.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with pa.input_stream(path, compression=compression) as file, whole_file(copy) as temporary:
+            reader = pa.csv.open_csv(
+                file,
+                read_options=pa.csv.ReadOptions(column_names=text.names, skip_rows=1, encoding=text.encoding),
+                parse_options=pa.csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(text.names, pa.string()), strings_can_be_null=False
+                ),
+            )
+            with pa.parquet.ParquetWriter(temporary, reader.schema) as writer:
+                for batch in ahead(reader):
+                    writer.write_batch(batch)
+    except pa.ArrowInvalid as error:
+        raise FileError(f"{path.name} must be a CSV file; it cannot be read as one ({error}).") from None
+    return copy
 
 
 def filesystem(url: str) -> tuple[FileSystem, str]:
@@ -326,13 +376,13 @@ def vocabulary(stream: Stream, readers: Mapping[str, Any], names: Sequence[str])
     return found
 
 
-def fit_stream(mender: CellMender, stream: Stream, rows: int = LEARNED) -> pa.Table:
+def fit_stream(mender: CellMender, stream: Stream, rows: int | None = None) -> pa.Table:
     """Learn from rows drawn from the whole table, and the values of categories from all of it; returns those rows.
 
     Kinds, scales and quantiles are those of the drawn rows. A value that none of them has becomes a level all the same,
     unless it is rare in the whole table too, or looks like a misspelling.
     """
-    table = draw(stream, rows, int(check_random_state(mender.random_state).randint(2**31)))
+    table = draw(stream, rows or LEARNED, int(check_random_state(mender.random_state).randint(2**31)))
     if table.num_rows < stream.rows:
         schema = _with_all_levels(mender, stream, table)
         mender.set_params(schema=schema if schema.columns else None)
@@ -387,8 +437,10 @@ class Task:
 def pending(task: Task, stream: Stream) -> list[Unit]:
     """The units that are still to be done; what was done by the same task before is not done again."""
     system, folder = filesystem(task.output)
-    plan = json.dumps({"task": asdict(task) | {"device": ""}, "units": [asdict(unit) for unit in stream.units]})
-    there = {each.base_name for each in _listed(system, folder)}
+    units = [asdict(unit) for unit in stream.units]
+    plan = json.dumps({"task": asdict(task) | {"device": ""}, "files": stream.files, "units": units})
+    names = [each.base_name for each in _listed(system, folder)]
+    there = {name for name in names if name == MANIFEST or not name.startswith((".", "_"))}
     if MANIFEST in there:
         with system.open_input_stream(f"{folder}/{MANIFEST}") as file:
             if file.read().decode() != plan:
@@ -405,33 +457,34 @@ def pending(task: Task, stream: Stream) -> list[Unit]:
     return [unit for unit in stream.units if task.part(unit) not in there]
 
 
-def do_unit(task: Task, unit: Unit, mender: CellMender | None = None) -> int:
+def do_unit(task: Task, unit: Unit) -> int:
     """Do a task with one unit and write its part, whole or not at all; returns how many rows it had."""
-    judge = _step(task, unit, mender)
+    judge = _step(task, unit)
     system, folder = filesystem(task.output)
-    first, batches = unit.first_row, ahead(read_unit(task.source, unit, task.names))
-    with whole(system, f"{folder}/{task.part(unit)}") as file, ThreadPoolExecutor(1) as pool:
-        writer, written = None, None
-        for batch in batches:
+    first = unit.first_row
+    with whole(system, f"{folder}/{task.part(unit)}") as file, ExitStack() as open_ones:
+        pool = open_ones.enter_context(ThreadPoolExecutor(1))
+        writer: pa.parquet.ParquetWriter | None = None
+        written: Future[None] | None = None
+        for batch in ahead(read_unit(task.source, unit, task.names)):
             answer = judge(batch, first)
             first += batch.num_rows
+            writer = writer or open_ones.enter_context(pa.parquet.ParquetWriter(file, answer.schema))
             if written is not None:
                 written.result()
-            writer = writer or pa.parquet.ParquetWriter(file, answer.schema)
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
-        if written is not None and writer is not None:
+        if written is not None:
             written.result()
-            writer.close()
     return unit.rows
 
 
-def _step(task: Task, unit: Unit, mender: CellMender | None) -> Callable[[pa.RecordBatch, int], pa.RecordBatch]:
+def _step(task: Task, unit: Unit) -> Callable[[pa.RecordBatch, int], pa.RecordBatch]:
     """What is done with a batch, given the number of its first row."""
     if task.what == "repair":
         system, folder = filesystem(task.findings)
         lines = pa.parquet.read_table(f"{folder}/{task.part(unit)}", filesystem=system)
         return lambda batch, first: repair_batch(batch, lines, least=task.least, first_row=first)
-    model = mender or load_once(task.model, task.digest, task.device)
+    model = load_once(task.model, task.device, task.digest)
     name = unit.file.rpartition("/")[2]
     if task.what == "find":
         return lambda batch, first: find_batch(model, batch, least=task.least, first_row=first, name=name)
@@ -441,25 +494,24 @@ def _step(task: Task, unit: Unit, mender: CellMender | None) -> Callable[[pa.Rec
 LOADING = threading.Lock()
 
 
-def load_once(path: str, digest: str, device: str) -> CellMender:
-    """The model of this file; a worker loads it once, however many threads it has."""
+def load_once(model: str | Path, device: str = "cpu", digest: str = "") -> CellMender:
+    """The model in a file; a process loads it once, however many threads it has."""
     with LOADING:
-        return _load_model(path, digest, device)
+        return _loaded(str(model), device, digest)
 
 
 @lru_cache(maxsize=2)
-def _load_model(path: str, digest: str, device: str) -> CellMender:
-    mender = load(path, device=device)
-    return mender.set_params(verbose=False)
+def _loaded(model: str, device: str, digest: str) -> CellMender:
+    return load(model, device=device).set_params(verbose=False)
 
 
-def run(task: Task, stream: Stream, mender: CellMender | None, on_rows: Callable[[int], None]) -> None:
+def run(task: Task, stream: Stream, on_rows: Callable[[int], None]) -> None:
     """Do a task with all units that are still to be done, here, one after the other on all cores."""
     todo = pending(task, stream)
     done = stream.rows - sum(unit.rows for unit in todo)
     for unit in todo:
         on_rows(done)
-        done += do_unit(task, unit, mender)
+        done += do_unit(task, unit)
     finish(task)
     on_rows(done)
 
@@ -482,6 +534,29 @@ def cutoff(findings: str, *, fdr: float | None, top: int | None) -> float:
         return fdr_cutoff(suspicion, fdr)
     most = min(top or 0, len(suspicion))
     return float(np.partition(suspicion, len(suspicion) - most)[-most]) if most else 1.0
+
+
+def count(findings: str, least: float) -> tuple[int, int]:
+    """How many cells of at least this suspicion are in a folder of findings, and how many of them have a repair."""
+    system, folder = filesystem(findings)
+    flagged = repaired = 0
+    for each in _listed(system, folder):
+        if each.path.endswith(".parquet"):
+            lines = pa.parquet.read_table(each.path, columns=["suspicion", "repair"], filesystem=system)
+            lines = lines.filter(pc.greater_equal(lines["suspicion"], least))
+            flagged += lines.num_rows
+            repaired += lines.num_rows - lines["repair"].null_count
+    return flagged, repaired
+
+
+def clear(output: str) -> None:
+    """Take the results of an earlier run out of a folder, and nothing else."""
+    system, folder = filesystem(output)
+    for each in _listed(system, folder):
+        if each.type == FileType.File and (
+            each.base_name == MANIFEST or each.base_name.startswith(("part-", ".part-"))
+        ):
+            system.delete_file(each.path)
 
 
 def _listed(system: FileSystem, folder: str) -> list[Any]:

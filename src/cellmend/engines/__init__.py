@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellmend.estimator import CellMender
 from cellmend.streaming import Stream, Task, Unit, do_unit, finish, load_once, pending, score_batch
 
 RETRIES = 5  # of a unit whose worker was lost
@@ -41,7 +40,8 @@ def run(
         gpus = 1 if task.device != "cpu" and ray.cluster_resources().get("GPU") else 0
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_do)
         at_once = workers or int(ray.cluster_resources()["CPU"])
-        waiting, running = list(reversed(todo)), []
+        waiting = list(reversed(todo))
+        running: list[Any] = []
         while waiting or running:
             while waiting and len(running) < 2 * at_once:  # so that no worker has to wait for the next
                 running.append(remote.remote(task, waiting.pop()))
@@ -49,16 +49,23 @@ def run(
             try:
                 done += sum(ray.get(finished))
             except ray.exceptions.RayError as error:
-                raise EngineError(f"A unit failed {RETRIES + 1} times on the cluster ({_reason(error)}).") from None
+                for each in running:
+                    ray.cancel(each, force=True)
+                cause = getattr(error, "cause", None)
+                if isinstance(cause, ValueError):  # what is said of the user's table or model
+                    raise cause from None
+                raise EngineError(f"A unit failed on the cluster, retries included ({_reason(error)}).") from None
             on_rows(done)
     finish(task)
 
 
-def score(dataset: Any, model: str | Path, *, concurrency: int | None = None) -> Any:
+def score(dataset: Any, model: str | Path, *, workers: int = 1) -> Any:
     """Suspicion of every cell and row scores of a `ray.data.Dataset`, as a Dataset, by the model in a file."""
-    how = concurrency or 1
+    import ray
+
+    pool = ray.data.ActorPoolStrategy(size=workers)  # so that each loads the model once
     return dataset.map_batches(
-        Scorer, fn_constructor_args=(str(model),), batch_format="pyarrow", batch_size=None, concurrency=how
+        Scorer, fn_constructor_args=(str(model),), batch_format="pyarrow", batch_size=None, compute=pool
     )
 
 
@@ -66,7 +73,7 @@ class Scorer:
     """`score_batch` with a model that each worker loads once."""
 
     def __init__(self, model: str) -> None:
-        self.mender = load_once(model, "", "cpu")
+        self.mender = load_once(model)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         if table.num_rows == 0:
@@ -91,7 +98,13 @@ def connected(address: str | None, workers: int | None) -> Iterator[Any]:
     if mine:
         try:
             if address is None:
-                ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False)
+                ray.init(
+                    address="local",
+                    num_cpus=workers,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    configure_logging=False,
+                )
             else:
                 ray.init(address=address, log_to_driver=False, configure_logging=False)
         except ConnectionError as error:
@@ -105,8 +118,3 @@ def connected(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _reason(error: Exception) -> str:
     return str(error).strip().rpartition("\n")[2].rstrip(".")
-
-
-def fitted(model: str | Path) -> CellMender:
-    """The model in a file, loaded once in this process."""
-    return load_once(str(model), "", "cpu")
