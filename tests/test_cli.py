@@ -241,7 +241,7 @@ def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatc
     table.loc[7, "height"] = 999.0
     table.to_parquet(nightly / "new.parquet", index=False)
     arguments = ["repair", str(nightly / "new.parquet"), "-m", str(nightly / "m.cellmend"), "-o", str(nightly / "out")]
-    assert here(monkeypatch, *arguments, "--json") == 0
+    assert here(monkeypatch, *arguments, "--json", "--suspicion", "0.5") == 0
     said = json.loads(capsys.readouterr().out)
     found = pd.read_parquet(nightly / "out" / "findings")
     repaired = pd.read_parquet(nightly / "out" / "repaired")
