@@ -22,9 +22,8 @@ from tests.test_jobs import SMALL
 from tests.test_streaming import KINDS, nothing, one_batch, result, task_for
 
 ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
-)
+OF_RAY = ("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
 
 
 @pytest.fixture(scope="module")

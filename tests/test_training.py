@@ -209,7 +209,7 @@ def test_weight_decay_of_each_stacked_network_is_adams() -> None:
 def test_a_random_share_of_each_row_is_hidden() -> None:
     rows, columns = 4000, 50
     observed = torch.arange(rows * columns).view(rows, columns) % 7 > 0
-    seen, asked = hide_some(observed.float(), 0.6, torch.Generator().manual_seed(0))
+    seen, asked = hide_some(observed.float(), 0.6, torch.Generator().manual_seed(0), observed.shape[:1])
     assert torch.equal(seen + asked, observed.float())
     assert not (seen * asked).any()
     share = asked.sum(1) / observed.sum(1)

@@ -198,6 +198,9 @@ def fit(
     table: AnyTableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
+    engine: EngineOption = "here",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
@@ -208,17 +211,22 @@ def fit(
     """Learn what clean rows look like and keep it as a model, for newer data."""
     from cellmend import jobs
 
+    run = _run(engine, address, workers)
     _refuse([model], force)
     start = time.perf_counter()
     mender = _mender(schema, seed, device, time_limit, quiet)
     with TemporaryDirectory() as spool:
-        stream = jobs.as_stream(table, Path(spool), always="://" in table)
-        if stream is not None and stream.rows > jobs.VERY_LARGE:
+        stream = jobs.as_stream(table, Path(spool), always=engine == "ray" or "://" in table)
+        if engine == "ray":
+            stream = _in_units(stream, table)
+            rows, notes = stream.rows, jobs.fit_together(stream, mender, model, run)
+        elif stream is not None and (stream.rows > jobs.VERY_LARGE or "://" in table):
             rows, notes = stream.rows, jobs.fit_large(stream, mender)[1]
+            mender.save(model)
         else:
             source = _read(Path(table), quiet)
             rows, notes = source.table.num_rows, jobs.fit(source, mender)
-    mender.save(model)
+            mender.save(model)
     seconds = time.perf_counter() - start
     if as_json:
         typer.echo(json.dumps({"model": str(model), "rows": rows, "seconds": seconds, "notes": notes}))
@@ -376,7 +384,8 @@ def _names_folder(output: str) -> bool:
     return output != "-" and not Path(output).suffix
 
 
-def _run(engine: str, address: str | None, workers: int | None, output: str) -> Run:
+def _run(engine: str, address: str | None, workers: int | None, output: str = "") -> Run:
+    """How the work is done; on a cluster the output, if it is not a model, must be a folder."""
     from cellmend.jobs import Run
 
     if engine not in ("here", "ray"):
@@ -403,8 +412,8 @@ def _in_units(stream: Stream | None, table: str) -> Stream:
         from cellmend.files import FileError
 
         raise FileError(
-            f"To write into a folder, the table must be Parquet, Arrow or CSV files; {table} is none. "
-            "Hint: let -o name a file."
+            f"To be worked on in parts, the table must be Parquet, Arrow or CSV files; {table} is none. "
+            "Hint: without --engine, and with a file for -o, it can be of other kinds."
         )
     return stream
 

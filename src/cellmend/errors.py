@@ -69,13 +69,14 @@ def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRate
     return rates
 
 
-def clean_priors(ratio: Tensor, observed: Tensor) -> Tensor:
+def clean_priors(ratio: Tensor, observed: Tensor, rates: ErrorRates | None = None) -> Tensor:
     """Probability that each cell is clean by what the other cells of its row look like, (N, D).
 
-    Training takes it for alpha: an oddity in a usual row is then learned, and in a row of errors it is not.
+    Training takes it for alpha: an oddity in a usual row is then learned, and in a row of errors it is not. Rates are
+    estimated from the rows themselves, if none are given.
     """
     ratio = ratio.double()  # of a row with a wild cell little would be left in single precision
-    rates = estimate_rates(ratio, observed, rare=0.0)
+    rates = rates or estimate_rates(ratio, observed, rare=0.0)
     return (-wrong_log_odds(torch.zeros_like(ratio), ratio, observed, rates)).sigmoid().clamp(*PRIORS)
 
 

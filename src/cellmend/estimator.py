@@ -78,7 +78,7 @@ from cellmend.reading import (
 from cellmend.schema import DATE, IGNORE, Schema, declared_kinds, resolve_schema
 from cellmend.settings import SCORES, SettingError, check_method, check_number, check_settings, one_of
 from cellmend.tables import Suspect, Table, TableError, read_table
-from cellmend.training import decay_of_each, progress, train
+from cellmend.training import Keeper, Team, decay_of_each, progress, train
 
 SMALL_TABLE = 4000  # rows
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
@@ -234,9 +234,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         alpha: float | Tensor,
         weight_decay: float | Tensor,
         revise: Callable[[], Tensor],
+        team: Team | None = None,
+        keeper: Keeper | None = None,
     ) -> Tensor:
         """Train one or many; `revise` gives the alpha of every cell that the network would now have."""
-        batch_size = self.batch_size or _batch_for(cells.values.shape[-2])
+        batch_size = self.batch_size or _batch_for(cells.values.shape[-2] if team is None else len(team.place))
         with progress("Fitting", self.epochs, shown=self.verbose) as show:
             return train(
                 network,
@@ -255,6 +257,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 generator=self._generator(),
                 on_epoch=lambda epoch: show(epoch + 1),
                 revise=revise if self.hide and self.weights != "none" else None,
+                team=team,
+                keeper=keeper,
             )
 
     def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:

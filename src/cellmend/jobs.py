@@ -257,6 +257,15 @@ def fit_large(stream: Stream, mender: CellMender) -> tuple[pa.Table, list[str]]:
     return drawn, notes
 
 
+def fit_together(stream: Stream, mender: CellMender, model: Path, how: Run) -> list[str]:
+    """Learn from a table of any size by several processes on a Ray cluster, and save the model."""
+    from cellmend.engines import training
+
+    with kept_warnings() as notes:
+        training.fit(mender, stream, model, workers=how.workers or training.WORKERS, address=how.address)
+    return notes
+
+
 def score_stream(stream: Stream, model: Path, output: str, device: str, run_units: Run, *, shown: bool) -> None:
     """Scores as a folder of files, one for each unit of the table; what is there already is not done again."""
     run_units(_task("score", stream, model, output, device), stream, "Scoring", shown=shown)

@@ -48,6 +48,14 @@ class Latent(NamedTuple):
     mu: Tensor
     log_variance: Tensor
 
+    def noise(self, rows: Sequence[int], generator: Generator) -> Tensor:
+        """Standard normal, (B, K), for a batch of rows (B,)."""
+        return torch.randn((*rows, self.mu.shape[-1]), generator=generator, device=self.mu.device)
+
+    def at(self, noise: Tensor) -> Tensor:
+        """z at this noise, (B, K)."""
+        return torch.addcmul(self.mu, noise, (0.5 * self.log_variance).exp())
+
 
 class ColumnNetwork(nn.Module):
     """What networks over the cells of mixed columns share: inputs, and what decoded parameters say of each column.
@@ -216,8 +224,7 @@ class RVAE(ColumnNetwork):
 
 def sample_latent(latent: Latent, generator: Generator) -> Tensor:
     """z ~ q(z|x), (B, K)."""
-    noise = torch.randn(latent.mu.shape, generator=generator, device=latent.mu.device)
-    return torch.addcmul(latent.mu, noise, (0.5 * latent.log_variance).exp())
+    return latent.at(latent.noise(latent.mu.shape[:-1], generator))
 
 
 def clean_logit(log_clean: Tensor, log_corrupted: Tensor, *, alpha: Alpha) -> Tensor:

@@ -27,6 +27,7 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import NDArray
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
 from sklearn.utils import check_random_state
 
@@ -344,12 +345,24 @@ def filesystem(url: str) -> tuple[FileSystem, str]:
 
 def draw(stream: Stream, rows: int, seed: int) -> pa.Table:
     """So many rows of a table, each as likely as any other, in their order; all, if there are no more."""
-    if stream.rows <= rows:
-        chosen = np.arange(stream.rows)
-    else:
-        chosen = np.sort(np.random.default_rng(seed).choice(stream.rows, rows, replace=False, shuffle=False))
+    return read_rows(stream, stream.units, chosen_rows(stream.rows, rows, seed))
+
+
+def chosen_rows(among: int, rows: int | None, seed: int) -> NDArray[np.int64]:
+    """The places of so many rows, rising; of all, if there are no more.
+
+    >>> chosen_rows(5, 9, seed=0).tolist(), len(set(chosen_rows(10**12, 100, seed=0).tolist()))
+    ([0, 1, 2, 3, 4], 100)
+    """
+    if rows is None or among <= rows:
+        return np.arange(among)
+    return np.sort(np.random.default_rng(seed).choice(among, rows, replace=False, shuffle=False))
+
+
+def read_rows(stream: Stream, units: Sequence[Unit], chosen: NDArray[np.int64]) -> pa.Table:
+    """Those of the chosen rows of a table that are in these units."""
     drawn: list[pa.RecordBatch] = []
-    for unit in stream.units:
+    for unit in units:
         first = unit.first_row
         if np.searchsorted(chosen, first) == np.searchsorted(chosen, first + unit.rows):
             continue

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.encoding import Cells, take_rows
 from cellmend.layers import SIDES, Side, rejoin
-from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of, sample_latent
+from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of
 
 CAPTURING = Lock()
+NOTHING_ELSE: Mapping[str, Tensor] = MappingProxyType({})
 PIECE = {"cpu": 2**30, "cuda": 2**14}  # weights that Adam updates as one; on a GPU by one block of threads
 REVISIONS = (0.1, 0.2, 0.35, 0.5, 0.7)  # when alpha is revised, as a share of the epochs
 
@@ -42,6 +45,8 @@ def train(
     revise: Callable[[], Tensor] | None = None,
     time_limit: float | None = None,
     patience: int | None = None,
+    team: Team | None = None,
+    keeper: Keeper | None = None,
 ) -> Tensor:
     """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
 
@@ -52,28 +57,33 @@ def train(
 
     Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
     is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
+
+    In a `team` the cells are this process's own, and all of them together learn what one would from all rows. A
+    `keeper` keeps the state after epochs, and gives back the last.
     """
 
     learned = rows_of(network, cells, alpha=alpha)
     log_corrupted = learned.floor - log_share(1 - alpha)
     packed = torch.stack([learned.values, learned.known, learned.favour, learned.floor])  # one look-up a step
     clock = Clock(epochs, time_limit, patience)
-    due = list(REVISIONS)
+    before: float | None = None  # the share of the epochs that was done when last asked
 
     def after_epoch(epoch: int) -> None:
-        done = clock.done(epoch + 1)
-        passed = [share for share in due if share <= done + 1e-9]
-        del due[: len(passed)]
-        if revise is not None and passed and done < 1:  # after the last nothing is learned
+        nonlocal before
+        start, before = epoch / epochs if before is None else before, clock.done(epoch + 1)
+        due = any(start + 1e-9 < share <= before + 1e-9 for share in REVISIONS)
+        if revise is not None and due and before < 1:  # after the last nothing is learned
             torch.stack(gates(log_corrupted, alpha=revise()), out=packed[2:])  # a captured step reads it there
         on_epoch(epoch)
 
     def gain(rows: Tensor) -> Tensor:
-        values, known, favour, floor = take_rows(packed, rows).unbind(0)
-        seen, asked = hide_some(known, hide, generator) if hide else (known, known)
+        own = rows if team is None else team.place[rows]
+        mine = ... if team is None else own >= 0  # of the batch; what is drawn for it is the same in all processes
+        values, known, favour, floor = take_rows(packed, own[mine]).unbind(0)
+        seen, asked = hide_some(known, hide, generator, rows.shape, mine) if hide else (known, known)
         inputs = network.inputs_of(values, seen)
         latent = network.encode_inputs(inputs) if kl_weight else None
-        z = network.encode_mean(inputs) if latent is None else sample_latent(latent, generator)
+        z = network.encode_mean(inputs) if latent is None else latent.at(latent.noise(rows.shape, generator)[mine])
         batch = Rows(values, seen, asked, favour, floor)
         bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
@@ -82,7 +92,7 @@ def train(
     history = maximise(
         network,
         gain,
-        cells.values.shape[:-1],
+        cells.values.shape[:-1] if team is None else team.place.shape,
         clock=clock,
         batch_size=batch_size,
         learning_rate=learning_rate,
@@ -91,6 +101,9 @@ def train(
         generator=generator,
         after_step=network.embeddings.limit,
         on_epoch=after_epoch,
+        team=team,
+        keeper=keeper,
+        also_kept={"gates": packed[2:]},
     )
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
         raise TrainingError(
@@ -107,7 +120,7 @@ class Clock:
 
     >>> list(Clock(3)), Clock(4).done(1)
     ([0, 1, 2], 0.25)
-    >>> Clock(9, patience=2).stalled([torch.tensor(gain) for gain in (1.0, 3.0, 2.0, 2.9)])
+    >>> Clock(9, patience=2).stalled(torch.tensor([1.0, 3.0, 2.0, 2.9]))
     True
     """
 
@@ -120,11 +133,10 @@ class Clock:
         passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
         return min(max(epoch / self.epochs, passed), 1.0)
 
-    def stalled(self, history: Sequence[Tensor]) -> bool:
-        """Did the last epochs bring nothing, to any of the networks?"""
-        if self.patience is None or len(history) <= self.patience:
+    def stalled(self, gains: Tensor) -> bool:
+        """Did the last of these epochs, (epochs,), bring nothing, to any of the networks?"""
+        if self.patience is None or len(gains) <= self.patience:
             return False
-        gains = torch.stack(list(history))
         return bool((gains[-self.patience :].amax(0) <= gains[: -self.patience].amax(0)).all())
 
     def wait(self, device: torch.device) -> None:
@@ -139,13 +151,34 @@ class Clock:
             yield epoch
 
 
-def hide_some(known: Tensor, most: float, generator: Generator) -> tuple[Tensor, Tensor]:
+def hide_some(
+    known: Tensor, most: float, generator: Generator, batch: Sequence[int], mine: Any = ...
+) -> tuple[Tensor, Tensor]:
     """A random share of each row's known cells is hidden, uniform between 0 and `most`: what is left, and what was
-    hidden; all (B, D), 1 or 0."""
-    share = most * torch.rand((*known.shape[:-1], 1), generator=generator, device=known.device)
-    shown = torch.rand(known.shape, generator=generator, device=known.device) >= share
-    left = known * shown
+    hidden; all (B, D), 1 or 0. The rows are those of a batch (B,), or some of them."""
+    share = most * torch.rand((*batch, 1), generator=generator, device=known.device)
+    shown = torch.rand((*batch, known.shape[-1]), generator=generator, device=known.device) >= share
+    left = known * shown[mine]
     return left, known - left
+
+
+class Team(Protocol):
+    """Processes that train one network together, each on its own rows."""
+
+    place: Tensor  # (N,) of every row of the whole, among this process's own; -1 if it is another's
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each by its sum over all processes."""
+
+
+class Keeper(Protocol):
+    """Keeps what training needs to go on."""
+
+    def restore(self, state: Mapping[str, Tensor]) -> int:
+        """Fill in what was kept last, and say after how many epochs that was."""
+
+    def keep(self, epochs: int, state: Mapping[str, Tensor]) -> None:
+        """Keep the state after so many epochs."""
 
 
 def maximise(
@@ -161,6 +194,9 @@ def maximise(
     generator: Generator,
     after_step: Callable[[], None],
     on_epoch: Callable[[int], None],
+    team: Team | None = None,
+    keeper: Keeper | None = None,
+    also_kept: Mapping[str, Tensor] = NOTHING_ELSE,
 ) -> Tensor:
     """Raise a gain, summed over a batch of rows, with Adam; returns its mean per row over each epoch, (epochs,).
 
@@ -169,7 +205,7 @@ def maximise(
     """
     device = generator.device
     rate = torch.tensor(learning_rate, device=device)  # a tensor, so that a captured step sees it change
-    adam = Adam(network, rate, weight_decay)
+    adam = Adam(network, rate, weight_decay, team)
     total = torch.zeros(tuple(every_row[:-1]), device=device)
 
     def step(rows: Tensor) -> None:
@@ -179,18 +215,29 @@ def maximise(
         total.add_(each.detach())
 
     run = Captured(step, batch_size, generator) if device.type == "cuda" else _each_batch(step, batch_size)
-    history = []
+    history = torch.zeros(clock.epochs, *total.shape, device=device)
+    state = adam.state | {"history": history, "generator": generator.get_state(), **also_kept}
+    done = keeper.restore(state) if keeper else 0
+    if done:
+        generator.set_state(state["generator"])
     for epoch in clock:
+        if epoch < done:
+            continue
         total.zero_()
         rate.fill_(learning_rate * (rate_share(clock.done(epoch)) if schedule == "cosine" else 1.0))
         with tensor_cores(device):
             run(torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1))
-        history.append(total / every_row[-1])
+        if team:
+            team.add_up([total])
+        history[epoch] = total / every_row[-1]
+        done = epoch + 1
         clock.wait(device)
         on_epoch(epoch)
-        if clock.stalled(history):
+        if keeper:
+            keeper.keep(done, state | {"generator": generator.get_state()})
+        if clock.stalled(history[:done]):
             break
-    return torch.stack(history)
+    return history[:done]
 
 
 def _each_batch(step: Callable[[Tensor], None], batch_size: int) -> Callable[[Tensor], None]:
@@ -226,18 +273,31 @@ class Adam:
     BETAS = (0.9, 0.999)
     EPSILON = 1e-8
 
-    def __init__(self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor) -> None:
+    def __init__(
+        self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor, team: Team | None = None
+    ) -> None:
+        self.team = team
         self.weights: list[Tensor] = [each for each in network.parameters() if each.numel()]
         self.rate, self.weight_decay = rate, weight_decay
         self.pieces = self._pieces([each.detach() for each in self.weights])
         self.means, self.squares = ([torch.zeros_like(each) for each in self.pieces] for _ in range(2))
         self.done = torch.zeros((), device=rate.device)  # steps
 
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """All that it needs to go on, the weights included."""
+        kept = {"weight": self.pieces, "mean": self.means, "square": self.squares}
+        return {f"{name}.{n}": each for name, tensors in kept.items() for n, each in enumerate(tensors)} | {
+            "done": self.done
+        }
+
     def step(self, gain: Tensor) -> None:
         """One step up."""
         # The kernel takes gradients to lie in memory as the weights do.
         gradients = [each.contiguous() for each in torch.autograd.grad(gain, self.weights)]
         rejoin(gain.device)
+        if self.team:
+            self.team.add_up(gradients)
         with torch.no_grad():
             if isinstance(self.weight_decay, Tensor):
                 for gradient, weight in zip(gradients, self.weights, strict=True):

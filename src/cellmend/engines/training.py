@@ -1,0 +1,213 @@
+"""One network trained by several processes: each reads its own row groups, and gradients are added up.
+
+All processes draw the same batches of the same rows; each works on those that it has. The gain is a sum over rows, so
+that the sum of the gradients is that of one process with all rows. Started by Ray Train (`fit`), or by torchrun:
+
+    torchrun --nproc-per-node 2 -m cellmend.engines.training PLAN.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+import torch.distributed as dist
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from cellmend.encoding import Cells
+from cellmend.engines import connected
+from cellmend.errors import RARE_SHARE, clean_priors, estimate_rates, expected_errors
+from cellmend.estimator import CellMender, load
+from cellmend.files import whole_file
+from cellmend.inference import hidden_ratio
+from cellmend.settings import SettingError
+from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
+
+KEEP_EVERY = 5  # epochs
+JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
+WORKERS = 2  # processes, unless the user says otherwise
+RETRIES = 5  # of a training whose worker was lost
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the processes are told; plain values."""
+
+    source: str
+    start: str  # a model file: all but the weights is learned
+    model: str  # file to write
+    kept: str  # folder for the state after epochs
+    rows: int | None  # to train on, drawn at random; None: all
+
+
+def fit(mender: CellMender, stream: Stream, model: Path, *, workers: int, address: str | None = None) -> None:
+    """Fit by so many processes on a Ray cluster and save the model; a run that was killed goes on where it was.
+
+    Paths must be the same for all nodes.
+    """
+    plan = make_plan(mender, stream, model)
+    with connected(address, workers + 1 if address is None else None):
+        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train.torch import TorchTrainer
+
+        trainer = TorchTrainer(
+            train_together,
+            train_loop_config=asdict(plan),
+            scaling_config=ScalingConfig(num_workers=workers),
+            run_config=RunConfig(
+                storage_path=str(Path(plan.kept).resolve()), failure_config=FailureConfig(max_failures=RETRIES)
+            ),
+        )
+        trainer.fit()
+    clear(plan)
+
+
+def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
+    """Learn kinds, scales and levels from drawn rows, and write down what the processes need."""
+    for name in ("time_limit", "patience"):
+        if getattr(mender, name) is not None:
+            raise SettingError(f"Processes that train together need {name}=None: each has a clock of its own.")
+    kept = model.with_name(f"{model.name}.training").resolve()
+    kept.mkdir(exist_ok=True)
+    plan = Plan(stream.url, str(kept / "start.cellmend"), str(model.resolve()), str(kept), mender.train_rows)
+    asked = json.dumps({"plan": asdict(plan), "settings": mender._settings(), "files": stream.files})
+    place = kept / "plan.json"
+    if not place.exists() or place.read_text() != asked:
+        clear(plan)
+        kept.mkdir()
+        rounds = mender.epochs
+        fit_stream(mender.set_params(epochs=1), stream)  # of its weights nothing is kept
+        mender.set_params(epochs=rounds)
+        mender.save(plan.start)
+        with whole_file(place) as temporary:
+            temporary.write_text(asked)
+    return plan
+
+
+def clear(plan: Plan) -> None:
+    """Take away what was kept while training."""
+    folder = Path(plan.kept)
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+def train_together(config: Mapping[str, object]) -> None:
+    """What each process does, after they know of each other."""
+    plan = Plan(**config)  # type: ignore[arg-type]
+    mender, stream = load(plan.start, device="cpu").set_params(verbose=False), open_stream(plan.source)
+    mender.network_ = fresh(mender)
+    cells, team = own_cells(mender, stream, plan)
+
+    def revise() -> Tensor:
+        ratio = hidden_ratio(mender.network_, cells)
+        rates = estimate_rates(*team.some(ratio, cells.observed), rare=0.0)
+        return clean_priors(ratio, cells.observed, rates)
+
+    keeper = Kept(Path(plan.kept))
+    history = mender._train(mender.network_, cells, mender.alpha, mender.weight_decay, revise, team, keeper)
+    ratio, observed = team.some(hidden_ratio(mender.network_, cells), cells.observed)
+    judged = Cells(team.some(cells.values)[0], observed)
+    mender.history_ = history.tolist()
+    mender.rates_ = estimate_rates(ratio, observed, rare=RARE_SHARE)
+    mender.offset_ = float(np.quantile(-expected_errors(ratio, judged, mender.rates_).numpy(), 1 - mender.alpha))
+    if dist.get_rank() == 0:
+        mender.save(plan.model)
+    dist.barrier()
+
+
+def fresh(mender: CellMender) -> torch.nn.Module:
+    """The network as it is drawn by the model's seed."""
+    if mender.networks > 1 or mender.repair_method != "hidden":
+        raise SettingError("Processes that train together need networks=1 and repair_method='hidden'.")
+    return mender._members()[0]
+
+
+def own_cells(mender: CellMender, stream: Stream, plan: Plan) -> tuple[Cells, Together]:
+    """The cells of this process's rows, (n, D), and where all rows are."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    units = stream.units[rank::world]
+    chosen = chosen_rows(stream.rows, plan.rows, mender.seed_)
+    mine = np.zeros(len(chosen), dtype=bool)
+    for unit in units:
+        mine |= (chosen >= unit.first_row) & (chosen < unit.first_row + unit.rows)
+    if not mine.any():
+        raise SettingError(
+            f"Every process must have rows; of {world}, number {rank} has none of the {len(stream.units)} parts of "
+            "the table. Hint: fewer --workers, or more and smaller files."
+        )
+    table: pa.Table = read_rows(stream, units, chosen)
+    place = torch.full((len(chosen),), -1)
+    place[torch.from_numpy(mine)] = torch.arange(int(mine.sum()))
+    return mender.encoder_.encode(mender._read(table, alone=True)), Together(place)
+
+
+class Together:
+    """The processes of torch.distributed, as training sees them."""
+
+    def __init__(self, place: Tensor) -> None:
+        self.place = place
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each by its sum over all processes, all in one message."""
+        flat = torch.cat([each.reshape(-1) for each in tensors])
+        dist.all_reduce(flat)
+        for each, total in zip(tensors, flat.split([each.numel() for each in tensors]), strict=True):
+            each.copy_(total.view_as(each))
+
+    def some(self, *own: Tensor) -> list[Tensor]:
+        """Rows of all processes below each other, at most JUDGED of them, in the same order everywhere."""
+        most = JUDGED // dist.get_world_size()
+        found: list[list[Tensor]] = [[] for _ in range(dist.get_world_size())]
+        dist.all_gather_object(found, [each[:most] for each in own])
+        return [torch.cat(each) for each in zip(*found, strict=True)]
+
+
+class Kept:
+    """The state of training in files, one for each process; the newest that all have written counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.rank, self.world = folder, dist.get_rank(), dist.get_world_size()
+
+    def restore(self, state: Mapping[str, Tensor]) -> int:
+        """Fill in the newest state, and say after how many epochs that was."""
+        dist.barrier()
+        done = self._newest()
+        if done:
+            for name, kept in load_file(self._file(done, self.rank)).items():
+                state[name].copy_(kept)
+        return done
+
+    def keep(self, epochs: int, state: Mapping[str, Tensor]) -> None:
+        """Write the state now and then; what is older than the newest that all have written is taken away."""
+        if epochs % KEEP_EVERY:
+            return
+        with whole_file(self._file(epochs, self.rank)) as temporary:
+            save_file({name: each.detach().clone().contiguous() for name, each in state.items()}, temporary)
+        dist.barrier()
+        for old in self.folder.glob(f"epoch-*-of-{self.world}-{self.rank}.safetensors"):
+            if old != self._file(epochs, self.rank):
+                old.unlink()
+
+    def _file(self, epochs: int, rank: int) -> Path:
+        return self.folder / f"epoch-{epochs:05d}-of-{self.world}-{rank}.safetensors"
+
+    def _newest(self) -> int:
+        found = [
+            {int(path.name[6:11]) for path in self.folder.glob(f"epoch-*-of-{self.world}-{rank}.safetensors")}
+            for rank in range(self.world)
+        ]
+        return max(set.intersection(*found), default=0)
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    train_together(json.loads(Path(sys.argv[1]).read_text())["plan"])
+    dist.destroy_process_group()
