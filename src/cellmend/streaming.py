@@ -73,7 +73,7 @@ def score_batch(mender: CellMender, batch: pa.RecordBatch, *, name: str = "The b
     """
     table = conform(batch, mender, name)
     if table.num_rows == 0:
-        return scores_schema(table.column_names).empty_table().combine_chunks().to_batches()[0]
+        return pa.RecordBatch.from_pylist([], schema=scores_schema(table.column_names))
     suspicion, rows = mender.score_rows(table)
     return pa.record_batch([*map(pa.array, suspicion.T), pa.array(rows)], schema=scores_schema(table.column_names))
 
@@ -124,19 +124,32 @@ def _with_cells(column: pa.Array, rows: Any, texts: pa.Array) -> pa.Array:
 
 
 def conform(batch: pa.RecordBatch | pa.Table, mender: CellMender, name: str) -> pa.Table:
-    """The batch with the model's columns in their order, or one sentence about the first that is missing or extra."""
-    names, own = mender.names_ or [], batch.schema.names
-    for what, missing in (
-        ("lacks", [each for each in names if each not in own]),
-        ("also has", [each for each in own if each not in names]),
-    ):
-        if missing:
-            raise StreamError(
-                f"{name} must have the columns of the model; it {what} {missing[0]!r}"
-                f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
-            )
+    """The batch with the model's columns in their order, or one sentence about the first that does not fit."""
+    names = mender.names_ or []
+    check_columns(batch.schema.names, names, name)
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     return table.select(names)
+
+
+def check_columns(own: Sequence[str], names: Sequence[str], name: str) -> None:
+    """Refuse a table whose columns are not those of the model, each once, in any order.
+
+    >>> check_columns(["b", "a"], ["a", "b"], "The batch")
+    >>> check_columns(["b", "ages"], ["age", "b"], "The batch")
+    Traceback (most recent call last):
+    cellmend.streaming.StreamError: The batch must have the columns of the model; it lacks 'age'. Did you mean 'ages'? \
+Hint: fit a model to this table.
+    """
+    for what, odd, near in (
+        ("lacks", [each for each in names if each not in own], own),
+        ("also has", [each for each in own if each not in names], names),
+        ("has twice", [each for each in own if own.count(each) > 1], ()),
+    ):
+        if odd:
+            raise StreamError(
+                f"{name} must have the columns of the model; it {what} {odd[0]!r}.{did_you_mean(odd[0], near)} "
+                "Hint: fit a model to this table."
+            )
 
 
 def scores_schema(names: Sequence[str]) -> pa.Schema:

@@ -41,7 +41,8 @@ def run(
         gpus = 1 if task.device != "cpu" and ray.cluster_resources().get("GPU") else 0
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_do)
         at_once = workers or int(ray.cluster_resources()["CPU"])
-        waiting, running = list(reversed(todo)), []
+        waiting = list(reversed(todo))
+        running: list[Any] = []
         while waiting or running:
             while waiting and len(running) < 2 * at_once:  # so that no worker has to wait for the next
                 running.append(remote.remote(task, waiting.pop()))
