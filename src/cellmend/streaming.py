@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -294,12 +294,30 @@ def filesystem(url: str) -> tuple[FileSystem, str]:
     try:
         system, path = FileSystem.from_uri(url)
     except pa.ArrowInvalid:
-        from fsspec.core import url_to_fs
-        from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-        found, path = url_to_fs(url)
-        system = PyFileSystem(FSSpecHandler(found))
+        system, path = _by_fsspec(url)
+    except OSError as error:  # no Java for HDFS, or no network
+        raise FileError(f"{url} must be on a filesystem that can be reached; it is not ({_line(error)}).") from None
     return system, path.rstrip("/")
+
+
+def _by_fsspec(url: str) -> tuple[FileSystem, str]:
+    """Where a path lies that pyarrow alone does not know."""
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        from fsspec.core import url_to_fs
+
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise FileError(
+            f"{url} must begin with s3://, gs://, abfs://, hdfs:// or another that fsspec knows; "
+            f"this one cannot be used ({_line(error)}). Hint: pip install what fsspec needs for it."
+        ) from None
+    return PyFileSystem(FSSpecHandler(system)), path
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 # ---------------------------------------------------------------- learning from it
@@ -401,7 +419,7 @@ def pending(task: Task, stream: Stream) -> list[Unit]:
     """The units that are still to be done; what was done by the same task before is not done again."""
     system, folder = filesystem(task.output)
     plan = json.dumps({"task": asdict(task) | {"device": ""}, "units": [asdict(unit) for unit in stream.units]})
-    there = {each.base_name for each in _listed(system, folder)}
+    there = {each.base_name for each in _listed(system, folder) if not each.base_name.startswith(".")}
     if MANIFEST in there:
         with system.open_input_stream(f"{folder}/{MANIFEST}") as file:
             if file.read().decode() != plan:
@@ -423,18 +441,18 @@ def do_unit(task: Task, unit: Unit, mender: CellMender | None = None) -> int:
     judge = _step(task, unit, mender)
     system, folder = filesystem(task.output)
     first, batches = unit.first_row, ahead(read_unit(task.source, unit, task.names))
-    with whole(system, f"{folder}/{task.part(unit)}") as file, ThreadPoolExecutor(1) as pool:
+    part = f"{folder}/{task.part(unit)}"
+    with whole(system, part) as file, ExitStack() as opened, ThreadPoolExecutor(1) as pool:
         writer, written = None, None
         for batch in batches:
             answer = judge(batch, first)
             first += batch.num_rows
             if written is not None:
                 written.result()
-            writer = writer or pa.parquet.ParquetWriter(file, answer.schema)
+            writer = writer or opened.enter_context(pa.parquet.ParquetWriter(file, answer.schema))
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
-        if written is not None and writer is not None:
+        if written is not None:
             written.result()
-            writer.close()
     return unit.rows
 
 
@@ -481,7 +499,7 @@ def finish(task: Task) -> None:
     """Take away what killed workers left half-written."""
     system, folder = filesystem(task.output)
     for each in _listed(system, folder):
-        if each.base_name.startswith(".part-"):
+        if each.base_name.startswith((".part-", f".{MANIFEST}.")):
             system.delete_file(each.path)
 
 
