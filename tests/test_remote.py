@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
@@ -14,9 +15,12 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+import cellmend
 from cellmend import CellMender, streaming
 from cellmend.files import FileError
 from cellmend.streaming import MANIFEST, StreamError, Task, draw, filesystem, open_stream, run, score_batch
+
+from .conftest import follow_recipe
 
 ROWS = 600
 PARTS = [f"part-{number:05d}.parquet" for number in range(4)]
@@ -177,3 +181,11 @@ def test_a_filesystem_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(streaming, "FileSystem", SimpleNamespace(from_uri=unreachable))
     with pytest.raises(FileError, match=r"can be reached; it is not \(Unable to load libjvm\)\.$"):
         open_stream("hdfs://cluster/tables")
+
+
+def test_the_recipe_of_the_documentation_runs(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cellmend, "CellMender", partial(CellMender, epochs=2, hidden_dim=16, latent_dim=4))
+    write_source(f"{bucket}/orders")
+    assert follow_recipe("S3 and other filesystems", tmp_path)["orders"].rows == 550
+    assert names_in(f"{bucket}/scores") == [MANIFEST, *PARTS]

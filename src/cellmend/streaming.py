@@ -66,7 +66,7 @@ class StreamError(ValueError):
 # ---------------------------------------------------------------- one batch, the step that every engine calls
 
 
-def score_batch(mender: CellMender, batch: pa.RecordBatch, *, name: str = "The batch") -> pa.RecordBatch:
+def score_batch(mender: CellMender, batch: pa.RecordBatch | pa.Table, *, name: str = "The batch") -> pa.RecordBatch:
     """The suspicion of every cell under the names of the model's columns, and `row_score`, (B, D + 1).
 
     Columns are matched by name, and a row's scores are the same, bit for bit, in whatever batch it comes.

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
+from tests.conftest import follow_recipe
 
 from cellmend import CellMender, load
 from cellmend.engines import EngineError
@@ -58,8 +60,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("spark"))  # what Spark takes paths from, and where it may leave files
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # or else workers run the first python3 of the path
         session = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
         session.sparkContext.setLogLevel("OFF")
@@ -128,3 +131,12 @@ def test_a_column_to_keep_must_not_have_the_name_of_a_score(spark: SparkSession,
 def test_another_kind_of_table_is_refused(model: Path) -> None:
     with pytest.raises(EngineError, match=r"df must be a pyspark.sql.DataFrame; it is a Table\. Hint:"):
         score(measurements(), model)
+
+
+def test_the_recipe_of_the_documentation_runs(spark: SparkSession, model: Path) -> None:
+    folder = Path.cwd()
+    pa.parquet.write_table(measurements().rename_columns([*NAMES, "order_id"]), folder / "orders.parquet")
+    (folder / "orders.cellmend").write_bytes(model.read_bytes())
+    follow_recipe("Spark", folder)
+    scores = pa.parquet.read_table(folder / "scores.parquet").sort_by("order_id").drop_columns("order_id")
+    assert scores.combine_chunks().to_batches()[0].equals(at_once(model))
