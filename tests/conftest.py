@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,3 +55,12 @@ def fitted() -> CellMender:
     """Fitted to the mixed table; tests must not refit or change it."""
     with pytest.warns(UserWarning, match="Left out of the model"):
         return CellMender(**SMALL).fit(mixed_table())
+
+
+def follow_recipe(section: str, folder: Path) -> dict[str, Any]:
+    """Run the Python code below a heading of docs/engines.md; returns its variables."""
+    text = (Path(__file__).parents[1] / "docs" / "engines.md").read_text(encoding="utf-8")
+    own = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    code = folder / "recipe.py"
+    code.write_text("\n".join(re.findall(r"```python\n(.*?)```", own, flags=re.DOTALL)), encoding="utf-8")
+    return runpy.run_path(str(code))

@@ -26,7 +26,7 @@ from cellmend.streaming import (
     Stream,
     Task,
     ahead,
-    check_names,
+    check_columns,
     clear,
     count,
     csv_as_parquet,
@@ -146,8 +146,8 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
 
 def _same_columns(name: str, own: Sequence[str], mender: CellMender) -> None:
     """Refuse a table whose columns are not those of the model, in their order."""
-    check_names(own, mender, name)
     names = mender.names_ or []
+    check_columns(own, names, name)
     if list(own) != names:
         raise JobError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
 
@@ -188,7 +188,7 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
 def write_scores(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> None:
     """What `score_table` gives, in one file, each piece written before the next is judged."""
     schema, done = scores_schema(mender.names_ or stream.names), 0
-    check_names(stream.names, mender, stream.name)
+    check_columns(stream.names, mender.names_ or [], stream.name)
     with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show:
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
@@ -307,7 +307,7 @@ def clean_stream(
 
 
 def _task(what: str, stream: Stream, model: Path, output: str, device: str) -> Task:
-    check_names(stream.names, load_once(model, device), stream.name)
+    check_columns(stream.names, load_once(model, device).names_ or [], stream.name)
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     return Task(what, stream.url, stream.names, output, str(model.resolve()), digest, device)
 

@@ -70,7 +70,7 @@ class StreamError(ValueError):
 # ---------------------------------------------------------------- one batch, the step that every engine calls
 
 
-def score_batch(mender: CellMender, batch: pa.RecordBatch, *, name: str = "The batch") -> pa.RecordBatch:
+def score_batch(mender: CellMender, batch: pa.RecordBatch | pa.Table, *, name: str = "The batch") -> pa.RecordBatch:
     """The suspicion of every cell under the names of the model's columns, and `row_score`, (B, D + 1).
 
     Columns are matched by name, and a row's scores are the same, bit for bit, in whatever batch it comes.
@@ -128,23 +128,31 @@ def _with_cells(column: pa.Array, rows: Any, texts: pa.Array) -> pa.Array:
 
 
 def conform(batch: pa.RecordBatch | pa.Table, mender: CellMender, name: str) -> pa.Table:
-    """The batch with the model's columns in their order, or one sentence about the first that is missing or extra."""
-    check_names(batch.schema.names, mender, name)
-    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    return table.select(mender.names_ or batch.schema.names)
-
-
-def check_names(own: Sequence[str], mender: CellMender, name: str) -> None:
-    """Refuse the columns of a table, of this name, if they are not those of the model, in whatever order."""
+    """The batch with the model's columns in their order, or one sentence about the first that does not fit."""
     names = mender.names_ or []
-    for what, missing in (
-        ("lacks", [each for each in names if each not in own]),
-        ("also has", [each for each in own if each not in names]),
+    check_columns(batch.schema.names, names, name)
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    return table.select(names)
+
+
+def check_columns(own: Sequence[str], names: Sequence[str], name: str) -> None:
+    """Refuse a table whose columns are not those of the model, each once, in any order.
+
+    >>> check_columns(["b", "a"], ["a", "b"], "The batch")
+    >>> check_columns(["b", "ages"], ["age", "b"], "The batch")
+    Traceback (most recent call last):
+    cellmend.streaming.StreamError: The batch must have the columns of the model; it lacks 'age'. Did you mean 'ages'? \
+Hint: fit a model to this table.
+    """
+    for what, odd, near in (
+        ("lacks", [each for each in names if each not in own], own),
+        ("also has", [each for each in own if each not in names], names),
+        ("has twice", [each for each in own if own.count(each) > 1], ()),
     ):
-        if missing:
+        if odd:
             raise StreamError(
-                f"{name} must have the columns of the model; it {what} {missing[0]!r}"
-                f"{did_you_mean(missing[0], own if what == 'lacks' else names)}. Hint: fit a model to this table."
+                f"{name} must have the columns of the model; it {what} {odd[0]!r}.{did_you_mean(odd[0], near)} "
+                "Hint: fit a model to this table."
             )
 
 
@@ -332,12 +340,30 @@ def filesystem(url: str) -> tuple[FileSystem, str]:
     try:
         system, path = FileSystem.from_uri(url)
     except pa.ArrowInvalid:
-        from fsspec.core import url_to_fs
-        from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-        found, path = url_to_fs(url)
-        system = PyFileSystem(FSSpecHandler(found))
+        system, path = _by_fsspec(url)
+    except OSError as error:  # no Java for HDFS, or no network
+        raise FileError(f"{url} must be on a filesystem that can be reached; it is not ({_line(error)}).") from None
     return system, path.rstrip("/")
+
+
+def _by_fsspec(url: str) -> tuple[FileSystem, str]:
+    """Where a path lies that pyarrow alone does not know."""
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        from fsspec.core import url_to_fs
+
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise FileError(
+            f"{url} must begin with s3://, gs://, abfs://, hdfs:// or another that fsspec knows; "
+            f"this one cannot be used ({_line(error)}). Hint: pip install what fsspec needs for it."
+        ) from None
+    return PyFileSystem(FSSpecHandler(system)), path
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 # ---------------------------------------------------------------- learning from it
@@ -474,17 +500,17 @@ def do_unit(task: Task, unit: Unit) -> int:
     """Do a task with one unit and write its part, whole or not at all; returns how many rows it had."""
     judge = _step(task, unit)
     system, folder = filesystem(task.output)
-    first = unit.first_row
-    with whole(system, f"{folder}/{task.part(unit)}") as file, ExitStack() as open_ones:
-        pool = open_ones.enter_context(ThreadPoolExecutor(1))
+    first, batches = unit.first_row, ahead(read_unit(task.source, unit, task.names))
+    part = f"{folder}/{task.part(unit)}"
+    with whole(system, part) as file, ExitStack() as opened, ThreadPoolExecutor(1) as pool:
         writer: pa.parquet.ParquetWriter | None = None
         written: Future[None] | None = None
-        for batch in ahead(read_unit(task.source, unit, task.names)):
+        for batch in batches:
             answer = judge(batch, first)
             first += batch.num_rows
-            writer = writer or open_ones.enter_context(pa.parquet.ParquetWriter(file, answer.schema))
             if written is not None:
                 written.result()
+            writer = writer or opened.enter_context(pa.parquet.ParquetWriter(file, answer.schema))
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
         if written is not None:
             written.result()
@@ -533,7 +559,7 @@ def finish(task: Task) -> None:
     """Take away what killed workers left half-written."""
     system, folder = filesystem(task.output)
     for each in _listed(system, folder):
-        if each.base_name.startswith(".part-"):
+        if each.base_name.startswith((".part-", f".{MANIFEST}.")):
             system.delete_file(each.path)
 
 
