@@ -501,9 +501,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         rows = table.arrow.num_rows
         encoded = self.encoder_.encode(table)[filled_up(torch.arange(rows))]
 
-        def scored(first: int, cells: Cells) -> list[Tensor]:
+        def scored(first: int, cells: Cells) -> list[NDArray[np.float64]]:
             evidence, _ = self._judge(first, cells, method)
-            return [torch.where(cells.observed, score(evidence, cells), 0.0).double().cpu() for score in scores]
+            each = [torch.where(cells.observed, score(evidence, cells), 0.0).double() for score in scores]
+            return [found.contiguous().cpu().numpy() for found in each]
 
         parts, done = [], 0
         with progress("Scoring", rows, shown=self.verbose) as show:
@@ -511,7 +512,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 parts.append(part)
                 done += len(part[0])
                 show(min(done, rows))
-        return [torch.cat(each)[:rows].contiguous().numpy() for each in zip(*parts, strict=True)]
+        return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
 
     def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
         kind = self._score_kind(kind)

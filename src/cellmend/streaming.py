@@ -510,11 +510,17 @@ def do_unit(task: Task, unit: Unit) -> int:
             first += batch.num_rows
             if written is not None:
                 written.result()
-            writer = writer or opened.enter_context(pa.parquet.ParquetWriter(file, answer.schema))
+            writer = writer or opened.enter_context(_part_writer(file, answer.schema))
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
         if written is not None:
             written.result()
     return unit.rows
+
+
+def _part_writer(file: Any, schema: pa.Schema) -> pa.parquet.ParquetWriter:
+    # Numbers that hardly ever repeat gain nothing by a dictionary, and to find that out takes most of the time.
+    repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
+    return pa.parquet.ParquetWriter(file, schema, use_dictionary=repeated or False)
 
 
 def _step(task: Task, unit: Unit) -> Callable[[pa.RecordBatch, int], pa.RecordBatch]:
