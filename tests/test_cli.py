@@ -216,6 +216,20 @@ def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monke
     assert score_nightly(nightly, str(out), monkeypatch) == 1, "it is there already"
 
 
+@pytest.mark.parametrize("piece", [30, 1000], ids=["in pieces", "at once"])
+def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, piece: int) -> None:
+    monkeypatch.setattr("cellmend.files.PIECE", piece)
+    assert score_nightly(nightly, str(nightly / "a.csv"), monkeypatch) == 0
+    assert "moved" not in capsys.readouterr().err
+    mixed_table().assign(city="Lima").to_parquet(nightly / "new.parquet", index=False)
+    assert score_nightly(nightly, str(nightly / "b.csv"), monkeypatch) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"city moved since the model learned: Lima is 100 % of the cells, it was \d\d %\.", said)
+    assert "Hint: cellmend update" in said
+    assert score_nightly(nightly, str(nightly / "c.csv"), monkeypatch, "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_large_parquet_file_is_scored_to_standard_output(nightly, monkeypatch, capsysbinary) -> None:
     assert score_nightly(nightly, "-", monkeypatch, "-q") == 0
     shown = capsysbinary.readouterr()

@@ -217,11 +217,13 @@ def score(
     _refuse([output], force)
     large = large_table(table)
     if large is None:
-        mender = _load(model, device, quiet)
-        write_table(output, jobs.score_table(_read(table, quiet), mender))
+        mender, source = _load(model, device, quiet), _read(table, quiet)
+        write_table(output, jobs.score_table(source, mender))
+        moved = [] if quiet else jobs.said_of_moved(mender.moved_columns(source.table))
     else:
         mender = _load(model, device, quiet=True)  # one bar for all pieces, not one for each
-        jobs.write_scores(large, mender, output, shown=not quiet)
+        moved = jobs.write_scores(large, mender, output, shown=not quiet)
+    _say(moved)
 
 
 @app.command()

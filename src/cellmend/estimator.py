@@ -19,7 +19,8 @@ from torch.nn.functional import softplus
 
 import cellmend
 from cellmend.checks import Checks, check, learn_checks
-from cellmend.encoding import Cells, LevelColumn, TableEncoder
+from cellmend.drift import Summary, moved
+from cellmend.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
 from cellmend.errors import (
     RARE_SHARE,
     ErrorRates,
@@ -37,10 +38,12 @@ from cellmend.findings import (
     Finding,
     Mended,
     Wording,
+    about,
     doubt,
     expect,
     explain,
     explain_suspect,
+    short,
     swapped,
     with_reasons,
 )
@@ -260,6 +263,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:
         self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
         self.fitted_method_ = self.repair_method
+        self.summary_ = Summary.learn(self.encoder_.columns, cells)
         if self.hide or self.repair_method == "hidden":
             ratio = hidden_ratio(self.network_, cells)
             self.rates_ = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
@@ -429,6 +433,18 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         table = self._read(X)
         return describe_columns(table.arrow, table.readers)
 
+    def moved_columns(self, X: Any) -> dict[str, str]:
+        """Columns that look otherwise than when the model learned, or was last updated, and how; column to sentence."""
+        return self.moved_since(self.summarise(X))
+
+    def summarise(self, X: Any) -> Summary:
+        """How many cells of each column lie where, to be compared; those of pieces of a table add up."""
+        return self.summary_.of(self.encoder_.encode(self._read(X, alone=True)))
+
+    def moved_since(self, now: Summary) -> dict[str, str]:
+        """`moved_columns` by a summary."""
+        return moved(self.encoder_.columns, self.summary_, now, self._in_words)
+
     # ------------------------------------------------------------ keeping
 
     def save(self, path: str | Path) -> None:
@@ -448,6 +464,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             "fitted_method": self.fitted_method_,
             "rates": asdict(self.rates_),
             "history": self.history_,
+            "summary": self.summary_.to_json(),
         }
         save_model(path, header, self.network_.state_dict())
 
@@ -648,6 +665,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """The user's table with model values (N, D) in the cells `where` (N, D)."""
         return self.encoder_.replace(table, values, where, Wording(table, self.encoder_).writers())
 
+    def _in_words(self, column: EncodedColumn, value: float) -> str:
+        """A model value for a sentence about its column."""
+        decoded, reader = column.decode_one(value), self.readers_.get(column.name)
+        if isinstance(reader, Dates):
+            return short(reader.write(decoded, getattr(column, "decimals", None)))
+        return short(decoded) if isinstance(column, LevelColumn) else about(decoded)  # type: ignore[arg-type]
+
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
             raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
@@ -762,6 +786,7 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender.rates_ = ErrorRates(**header["rates"])
         mender.fitted_method_ = header["fitted_method"]
         mender.offset_, mender.history_ = header["offset"], header["history"]
+        mender.summary_ = Summary.from_json(header["summary"])
         mender.n_features_in_ = len(names)
         if header["named"]:
             mender.feature_names_in_ = np.array(names, dtype=object)

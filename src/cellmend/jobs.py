@@ -6,7 +6,7 @@ import csv
 import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cellmend.drift import Summary
 from cellmend.estimator import CellMender
 from cellmend.files import LargeTable, TableFile, whole_file, written_in_pieces
 from cellmend.findings import Finding, Mended, show
@@ -166,16 +167,32 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     return _scores(source.table, mender)
 
 
-def write_scores(source: LargeTable, mender: CellMender, path: Path, *, shown: bool) -> None:
-    """What `score_table` gives, each piece judged by itself and written before the next is read."""
+def write_scores(source: LargeTable, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+    """What `score_table` gives, each piece judged by itself and written before the next is read; if progress is shown,
+    returns what a person should know of the whole table, in sentences."""
     conform(source.name, source.column_names, mender)
     names, done = [*source.column_names, _row_score_name(source.column_names)], 0
+    summary: Summary | None = None
     schema = pa.schema([(name, pa.float64()) for name in names])
     with written_in_pieces(path, schema) as write, progress("Scoring", source.rows, shown=shown) as show:
         for piece in source.pieces():
             write(_scores(piece, mender))
+            if shown:
+                own = mender.summarise(piece)
+                summary = own if summary is None else summary + own
             done += piece.num_rows
             show(done)
+    return [] if summary is None else said_of_moved(mender.moved_since(summary))
+
+
+def said_of_moved(moved: Mapping[str, str]) -> list[str]:
+    """What to tell of columns that moved since the model learned.
+
+    >>> said_of_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
+    'Hint: cellmend update teaches the model the new rows.'
+    """
+    hint = ["Hint: cellmend update teaches the model the new rows."] if moved else []
+    return [*(f"{sentence}." for sentence in moved.values()), *hint]
 
 
 def _scores(table: pa.Table, mender: CellMender) -> pa.Table:
