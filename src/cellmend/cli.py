@@ -182,6 +182,9 @@ def fit(
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
+    keep_rows: Annotated[
+        int, typer.Option("--keep-rows", min=0, help="Rows kept in the model, so that updates forget less.")
+    ] = 0,
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -191,7 +194,7 @@ def fit(
 
     _refuse([model], force)
     source, start = _read(table, quiet), time.perf_counter()
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
     notes = jobs.fit(source, mender)
     mender.save(model)
     seconds = time.perf_counter() - start
@@ -199,6 +202,38 @@ def fit(
         typer.echo(json.dumps({"model": str(model), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}))
     if not quiet:
         _say([*notes, f"Written: {model}, {seconds:.0f} s."])
+
+
+@app.command()
+def update(
+    table: TableArgument,
+    model: ModelOption,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
+    ] = None,
+    device: DeviceOption = "auto",
+    time_limit: TimeOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach a model new rows, and new levels of categories, without forgetting the old ones."""
+    from cellmend import jobs
+
+    target = output or model
+    _refuse([target], force or target == model)
+    start = time.perf_counter()
+    mender = _load(model, device, quiet)
+    allowed = mender.time_limit
+    source = _read(table, quiet)
+    notes = jobs.update(source, mender.set_params(time_limit=time_limit or allowed))
+    mender.set_params(time_limit=allowed).save(target)
+    seconds = time.perf_counter() - start
+    if as_json:
+        told = {"model": str(target), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}
+        typer.echo(json.dumps(told))
+    if not quiet:
+        _say([*notes, f"Written: {target}, {seconds:.0f} s."])
 
 
 @app.command()

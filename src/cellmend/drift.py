@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from cellmend.encoding import KNOTS, Cells, EncodedColumn, LevelColumn, RealColumn
@@ -54,6 +55,17 @@ class ColumnSummary:
             self, counts=counts, missing=float((~observed).sum()), impossible=float((observed & ~possible).sum())
         )
 
+    def draw(self, rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Values (rows,) as many in each bin as the counts say, and as many observed."""
+        known, all_of_them = sum(self.counts), sum(self.counts) + self.missing + self.impossible
+        shares = np.array(self.counts) / known if known else np.full(len(self.counts), 1 / len(self.counts))
+        place = rng.choice(len(shares), rows, p=shares)
+        observed = rng.random(rows) < known / max(all_of_them, 1)
+        if not self.edges:
+            return place.astype(np.float32), observed
+        low, high = (np.array(each)[place] for each in ((self.edges[0], *self.edges), (*self.edges, self.edges[-1])))
+        return rng.uniform(low, high).astype(np.float32), observed
+
     def times(self, share: float) -> ColumnSummary:
         """As of this share of the rows."""
         counts = tuple(share * count for count in self.counts)
@@ -93,6 +105,12 @@ class Summary:
         share = min(max(RECENT - new.rows, 0) / max(self.rows, 1), 1.0)
         kept = Summary(round(share * self.rows), tuple(column.times(share) for column in self.columns))
         return kept + new
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Cells:
+        """Cells (rows, D) with every column as it was by itself, and nothing to do with the others."""
+        drawn = [column.draw(rows, rng) for column in self.columns]
+        values, observed = (torch.from_numpy(np.stack(each, axis=1)) for each in zip(*drawn, strict=True))
+        return Cells(values, observed)
 
     def to_json(self) -> dict[str, Any]:
         return {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}

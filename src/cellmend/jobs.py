@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.drift import Summary
+from cellmend.encoding import EncodedColumn, LevelColumn
 from cellmend.estimator import CellMender
 from cellmend.files import LargeTable, TableFile, whole_file, written_in_pieces
 from cellmend.findings import Finding, Mended, show
@@ -23,6 +24,7 @@ from cellmend.report import Facts, write_report
 from cellmend.schema import SchemaWarning, declared_kinds, did_you_mean
 from cellmend.training import progress
 
+SHOWN_LEVELS = 5  # of those that an update added
 FORMULA = re.compile(
     r"'*[=+\-@\t\r]"
 )  # how a text begins that a spreadsheet may take for a formula, or that was marked
@@ -119,6 +121,22 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
         why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"
         notes.append(f"Training stopped {why}, after {len(mender.history_)} of {mender.epochs} epochs.")
     return notes
+
+
+def update(source: TableFile, mender: CellMender) -> list[str]:
+    """Teach a model the rows of a file; returns what a person should know of it, in sentences."""
+    conform(source.name, source.table.column_names, mender)
+    notes = [f"{sentence}." for sentence in mender.moved_columns(source.table).values()]
+    before = {column.name: _levels(column) for column in mender.encoder_.columns}
+    mender.update(source.table)
+    for column in mender.encoder_.columns:
+        if new := _levels(column)[len(before[column.name]) :]:
+            notes.append(f"{column.name} has {len(new):,} new levels: {', '.join(map(show, new[:SHOWN_LEVELS]))}.")
+    return notes
+
+
+def _levels(column: EncodedColumn) -> Sequence[Any]:
+    return column.levels if isinstance(column, LevelColumn) else ()
 
 
 def conform(name: str, own: Sequence[str], mender: CellMender) -> None:
