@@ -131,8 +131,18 @@ def update(source: TableFile, mender: CellMender) -> list[str]:
     mender.update(source.table)
     for column in mender.encoder_.columns:
         if new := _levels(column)[len(before[column.name]) :]:
-            notes.append(f"{column.name} has {len(new):,} new levels: {', '.join(map(show, new[:SHOWN_LEVELS]))}.")
+            notes.append(_said_of_levels(column.name, new))
     return notes
+
+
+def _said_of_levels(name: str, new: Sequence[Any]) -> str:
+    """What to tell of the levels that a column got.
+
+    >>> _said_of_levels("city", ["Ulm"]), _said_of_levels("city", ["Ulm", "Bonn"])
+    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
+    """
+    shown = ", ".join(show(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
+    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
 
 
 def _levels(column: EncodedColumn) -> Sequence[Any]:
