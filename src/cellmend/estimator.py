@@ -293,10 +293,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _figures(self, table: Table, cells: Cells) -> tuple[ErrorRates, float]:
         """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
         hidden = self.repair_method == "hidden"
-        rates = self._rates() if not (self.hide or hidden) else None
-        if rates is None:
+        if self.hide or hidden:
             ratio = hidden_ratio(self.network_, cells)
             rates = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
+        else:
+            rates = self._rates()
         scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else self._row_scores(table)
         if hidden and len(cells) == table.arrow.num_rows:
             scores = scores + self._suspected(table)
@@ -319,23 +320,26 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return self
 
     def _learn_more(self, table: Table) -> None:
+        """New levels, and weights that know the new rows too."""
         free = [column.name for column in self.schema_ if column.kind == "category" and not column.levels]
-        encoder = self.encoder_.grown(table, {name: self.checks_.doubtful(table.understood, name) for name in free})
-        summary = self.summary_.grown(encoder.columns)
-        self.encoder_ = encoder
+        doubtful = {name: self.checks_.doubtful(table.understood, name) for name in free}
+        self.encoder_ = self.encoder_.grown(table, doubtful)
+        self.summary_ = self.summary_.grown(self.encoder_.columns)
         self.network_ = self._grown_network()
-        new = self._sample(encoder.encode(table)).to(self._device())
-        remembered = self._remember(len(new))
-        history = self._train(self.network_, *self._lessons(_one_below_the_other(new, remembered)))
+        new = self._sample(self.encoder_.encode(table)).to(self._device())
+        history = self._train(self.network_, *self._lessons(_one_below_the_other(new, self._remember(len(new)))))
+        self._bring_up_to_date(table, new, history)
+
+    def _bring_up_to_date(self, table: Table, new: Cells, history: Tensor) -> None:
+        """All that is known beside the weights, by new rows; of few new rows figures keep a part of what they were."""
         rates, offset = self._figures(table, new)
         share = min(len(new) / RECENT, 1.0) if self.fitted_method_ == self.repair_method else 1.0
-        self.rates_ = ErrorRates(
-            *(_between(a, b, share) for a, b in zip(astuple(self.rates_), astuple(rates), strict=True))
-        )
+        both = zip(astuple(self.rates_), astuple(rates), strict=True)
+        self.rates_ = ErrorRates(*(_between(old, own, share) for old, own in both))
         self.offset_ = _between(self.offset_, offset, share)
         self.fitted_method_ = self.repair_method
         self.history_ = [*self.history_, *_mean_history(history)]
-        self.summary_ = summary.followed_by(summary.of(new))
+        self.summary_ = self.summary_.followed_by(self.summary_.of(new))
         self.kept_ = self._keep(self.kept_.to(self._device()), self.learned_rows_, new)
         self.learned_rows_ += len(new)
         self.checks_ = self.checks_.followed_by(learn_checks(table, self.schema_))
@@ -354,13 +358,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _remember(self, rows: int) -> Cells:
         """Rows to learn again beside so many new ones: those that were kept, and imagined ones to make up enough."""
-        kept, summary = self.kept_.to(self._device()), self.summary_.grown(self.encoder_.columns)
-        least, most = REMEMBERED
-        start = summary.draw(max(min(max(rows, least), most) - len(kept), 0), np.random.default_rng(self.seed_))
-        start = start.to(self._device())
-        return _one_below_the_other(
-            kept, Cells(imagine(self.network_, start.values, self._generator()), start.observed)
-        )
+        kept, (least, most) = self.kept_.to(self._device()), REMEMBERED
+        more = max(min(max(rows, least), most) - len(kept), 0)
+        start = self.summary_.draw(more, np.random.default_rng(self.seed_)).to(self._device())
+        imagined = Cells(imagine(self.network_, start.values, self._generator()), start.observed)
+        return _one_below_the_other(kept, imagined)
 
     # ------------------------------------------------------------ which cells, which rows
 
