@@ -21,6 +21,7 @@ READING_ORDER = [
     "reading",
     "checks",
     "encoding",
+    "drift",
     "likelihoods",
     "layers",
     "network",

@@ -299,6 +299,64 @@ def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monke
     assert score_nightly(nightly, str(out), monkeypatch) == 1, "it is there already"
 
 
+@pytest.mark.parametrize("piece", [30, 1000], ids=["in pieces", "at once"])
+def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, piece: int) -> None:
+    monkeypatch.setattr("cellmend.files.PIECE", piece)
+    assert score_nightly(nightly, str(nightly / "a.csv"), monkeypatch) == 0
+    assert "moved" not in capsys.readouterr().err
+    mixed_table().assign(city="Lima").to_parquet(nightly / "new.parquet", index=False)
+    assert score_nightly(nightly, str(nightly / "b.csv"), monkeypatch) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"city moved since the model learned: Lima is 100 % of the cells, it was \d\d %\.", said)
+    assert "Hint: cellmend update" in said
+    assert score_nightly(nightly, str(nightly / "c.csv"), monkeypatch, "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
+def updated(folder: Path, monkeypatch, *options: str) -> int:
+    """Exit code of updating the model of a `nightly` folder, in this process."""
+    command = ["cellmend", "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_a_model_file_is_updated_in_place_or_beside(nightly, monkeypatch, capsys) -> None:
+    before = (nightly / "m.cellmend").read_bytes()
+    mixed_table().replace({"city": {"Oslo": "Ulm"}}).to_parquet(nightly / "new.parquet", index=False)
+    assert updated(nightly, monkeypatch, "-o", str(nightly / "n.cellmend"), "--json") == 0
+    said = capsys.readouterr()
+    assert (nightly / "m.cellmend").read_bytes() == before
+    assert "city learned a new level: Ulm." in json.loads(said.out)["notes"]
+    assert "of its cells hold a value that it did not know" in said.err
+    assert updated(nightly, monkeypatch, "-o", str(nightly / "n.cellmend"), "-q") == 1, "it is there already"
+    assert "--force" in capsys.readouterr().err
+    assert updated(nightly, monkeypatch, "-q") == 0
+    assert capsys.readouterr().err == ""
+    assert (nightly / "m.cellmend").read_bytes() != before
+    assert cellmend.load(nightly / "m.cellmend").encoder_.columns[3].levels[-1] == "Ulm"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.rename(columns={"height": "heigth"}), "lacks 'height' Did you mean 'heigth'?"),
+        (lambda t: t.assign(more=1), "also has 'more'"),
+        (lambda t: t.assign(height="tall"), "height"),
+    ],
+)
+def test_an_update_that_fails_is_one_sentence_and_leaves_the_model(nightly, monkeypatch, capsys, change, said) -> None:
+    before = (nightly / "m.cellmend").read_bytes()
+    change(mixed_table()).to_parquet(nightly / "new.parquet", index=False)
+    assert updated(nightly, monkeypatch, "-q") == 1
+    err = capsys.readouterr().err
+    assert err.startswith("cellmend: ")
+    assert said in " ".join(err.split())
+    assert (nightly / "m.cellmend").read_bytes() == before
+    assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet"]
+
+
 def test_a_large_parquet_file_is_scored_to_standard_output(nightly, monkeypatch, capsysbinary) -> None:
     assert score_nightly(nightly, "-", monkeypatch, "-q") == 0
     shown = capsysbinary.readouterr()

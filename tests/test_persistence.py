@@ -78,7 +78,7 @@ def test_the_file_holds_no_code_and_its_header_is_json(path) -> None:
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
-    assert header["format"] == 2
+    assert header["format"] == 3
     assert {"schema", "settings", "versions", "columns", "sha256"} <= set(header)
 
 
@@ -133,7 +133,7 @@ def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("cellmend.persistence.FORMAT", 99)
     save_model(tmp_path / "newer", {}, {"a": torch.zeros(1)})
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"newer has format 99; this cellmend reads format 2\. Hint: upgrade"):
+    with pytest.raises(ModelFileError, match=r"newer has format 99; this cellmend reads format 3\. Hint: upgrade"):
         load(tmp_path / "newer")
 
 

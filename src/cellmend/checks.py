@@ -72,6 +72,18 @@ class Spelling:
                 found[text] = round(odds / (1 + odds), 6), tuple(self.words[word] for word in meant[:CLOSEST])
         return found
 
+    def followed_by(self, new: Spelling) -> Spelling:
+        """With the frequent values of newer rows too.
+
+        >>> Spelling(("rome", "oslo"), (9, 8), odds=9.0).followed_by(Spelling(("oslo", "ulm"), (5, 4), odds=1.0))
+        Spelling(words=('oslo', 'rome', 'ulm'), counts=(13, 9, 4), odds=9.0, schemes=())
+        """
+        counts = Counter(dict(zip(self.words, self.counts, strict=True)))
+        counts.update(dict(zip(new.words, new.counts, strict=True)))
+        words, often = zip(*counts.most_common(MOST_ALIKE), strict=True)
+        forms, schemes = (tuple(sorted({*a, *b})) for a, b in ((self.forms, new.forms), (self.schemes, new.schemes)))
+        return Spelling(words, often, self.odds, forms, schemes)
+
 
 def learn_spelling(texts: pa.ChunkedArray) -> Spelling | None:
     """What is usual in a column of text; None if no value is frequent.
@@ -183,6 +195,24 @@ class Checks:
                 reason = f"{name} is {text}, which is rare and nearly {' or '.join(meant[:2])}"
                 suspects.append(Suspect(row, place, chance, meant, reason, readable=False))
         return suspects
+
+    def doubtful(self, table: pa.Table, name: str) -> set[str]:
+        """Texts of a column that may be misspelled, also if the same slip was made in many rows."""
+        if name not in self.spellings or family(table.schema.field(name).type) != "text":
+            return set()
+        found = pc.value_counts(plain(table[name]).drop_null())
+        return set(self.spellings[name].judge(found.field("values").to_pylist(), found.field("counts").to_pylist()))
+
+    def followed_by(self, new: Checks) -> Checks:
+        """With the frequent values of newer rows too; identifiers have the form that they had."""
+        spellings = dict(self.spellings)
+        for name, spelling in new.spellings.items():
+            spellings[name] = spellings[name].followed_by(spelling) if name in spellings else spelling
+        numbers = {
+            name: tuple(dict.fromkeys([*words, *new.numbers.get(name, ())]))[:MOST_ALIKE]
+            for name, words in self.numbers.items()
+        }
+        return replace(self, spellings=spellings, numbers=numbers)
 
     def to_json(self) -> dict[str, Any]:
         return {

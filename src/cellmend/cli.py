@@ -204,6 +204,9 @@ def fit(
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
+    keep_rows: Annotated[
+        int, typer.Option("--keep-rows", min=0, help="Rows kept in the model, so that updates forget less.")
+    ] = 0,
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -214,7 +217,7 @@ def fit(
     run = _run(engine, address, workers)
     _refuse([model], force)
     start = time.perf_counter()
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
     with TemporaryDirectory() as spool:
         stream = jobs.as_stream(table, Path(spool), always=engine == "ray" or "://" in table)
         if engine == "ray":
@@ -232,6 +235,38 @@ def fit(
         typer.echo(json.dumps({"model": str(model), "rows": rows, "seconds": seconds, "notes": notes}))
     if not quiet:
         _say([*notes, f"Written: {model}, {seconds:.0f} s."])
+
+
+@app.command()
+def update(
+    table: TableArgument,
+    model: ModelOption,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
+    ] = None,
+    device: DeviceOption = "auto",
+    time_limit: TimeOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach a model new rows, and new levels of categories, without forgetting the old ones."""
+    from cellmend import jobs
+
+    target = output or model
+    _refuse([target], force or target == model)
+    start = time.perf_counter()
+    mender = _load(model, device, quiet)
+    allowed = mender.time_limit
+    source = _read(table, quiet)
+    notes = jobs.update(source, mender.set_params(time_limit=time_limit or allowed))
+    mender.set_params(time_limit=allowed).save(target)
+    seconds = time.perf_counter() - start
+    if as_json:
+        told = {"model": str(target), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}
+        typer.echo(json.dumps(told))
+    if not quiet:
+        _say([*notes, f"Written: {target}, {seconds:.0f} s."])
 
 
 @app.command()
@@ -261,13 +296,15 @@ def score(
         if folder:
             stream = _in_units(stream, table)
             _take_up(output, force)
-            jobs.score_stream(stream, model, output, device, run, shown=not quiet)
+            moved = jobs.score_stream(stream, model, output, device, run, shown=not quiet)
         elif stream is None:
-            mender = _load(model, device, quiet)
-            write_table(Path(output), jobs.score_table(_read(Path(table), quiet), mender))
+            mender, source = _load(model, device, quiet), _read(Path(table), quiet)
+            write_table(Path(output), jobs.score_table(source, mender))
+            moved = [] if quiet else jobs.said_of_moved(mender.moved_columns(source.table.select(mender.names_)))
         else:
             mender = _load(model, device, quiet=True)  # one bar for all pieces, not one for each
-            jobs.write_scores(stream, mender, Path(output), shown=not quiet)
+            moved = jobs.write_scores(stream, mender, Path(output), shown=not quiet)
+    _say(moved)
 
 
 @app.command()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decima
 KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
 GROSS = 50  # times the width of the middle half of a column's values
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
+NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
 
 
@@ -175,6 +176,21 @@ class LevelColumn:
             f"{self.levels[0]!r}; it holds {values.type}. Hint: convert the column as it was when fitted."
         )
 
+    def grown(self, values: pa.ChunkedArray, doubtful: Collection[Any]) -> Self:
+        """With the values at its end that it does not know and that several of these cells hold; not doubtful ones.
+
+        >>> column = LevelColumn("city", "category", ("Rome", "Oslo"))
+        >>> column.grown(pa.chunked_array([["Ulm"] * 5 + ["Oslo"] * 5 + ["Olso"]]), {"Roma"}).levels
+        ('Rome', 'Oslo', 'Ulm')
+        """
+        if family(values.type) not in {_family_of(level) for level in self.levels}:
+            return self
+        known = {level_text(level) for level in (*self.levels, *doubtful)}
+        found = pc.value_counts(plain(values).drop_null())
+        often = found.field("values").filter(pc.greater_equal(found.field("counts"), NEW_LEVEL)).to_pylist()
+        new = sorted(_as_level(value) for value in often if value == value and level_text(value) not in known)
+        return replace(self, levels=(*self.levels, *new))
+
     def decode_one(self, value: float) -> Level:
         return self.levels[int(value)]
 
@@ -190,7 +206,7 @@ class LevelColumn:
                 "Hint: declare it as ignore."
             )
         distinct = pc.unique(plain(values).drop_null()).to_pylist()
-        by_text = {level_text(v): int(v) if isinstance(v, float) and v.is_integer() else v for v in distinct}
+        by_text = {level_text(value): _as_level(value) for value in distinct}
         return sorted(by_text.values())
 
     def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -236,8 +252,8 @@ NO_WRITERS: Writers = {}
 class TableEncoder:
     """Tables to cells and cells to tables, by what `fit` learned of each modelled column.
 
-    `columns` stand grouped by kind, so that the network handles a kind as one slice, those of few levels first;
-    `positions[d]` is the place of model column d in the user's table.
+    `columns` stand grouped by kind, so that the network handles a kind as one slice, those of few levels first when
+    fitted; `positions[d]` is the place of model column d in the user's table.
 
     >>> from cellmend.tables import read_table
     >>> table = read_table(np.array([[1.0], [3.0]]))
@@ -247,7 +263,7 @@ class TableEncoder:
     """
 
     def __init__(self, columns: Iterable[EncodedColumn], names: list[str]) -> None:
-        self.columns = sorted(columns, key=_place)
+        self.columns = list(columns)
         self.positions = [names.index(column.name) for column in self.columns]
 
     @classmethod
@@ -257,7 +273,20 @@ class TableEncoder:
             for column in schema
             if column.kind != IGNORE
         ]
-        return cls(columns, table.arrow.column_names)
+        return cls(sorted(columns, key=_place), table.arrow.column_names)
+
+    def grown(self, table: Table, doubtful: Mapping[str, Collection[Any]]) -> TableEncoder:
+        """With the values of a new table that some columns of levels had not; columns keep their places.
+
+        `doubtful` has these columns, and for each of them values that shall not become levels.
+        """
+        columns = [
+            column.grown(table.understood[column.name], doubtful[column.name])
+            if isinstance(column, LevelColumn) and column.name in doubtful
+            else column
+            for column in self.columns
+        ]
+        return TableEncoder(columns, table.arrow.column_names)
 
     def encode(self, table: Table) -> Cells:
         """Cells of the modelled columns, (N, D), grouped by kind."""
@@ -407,6 +436,11 @@ def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         rounded = np.round(numbers, decimals)
     return np.where(np.isfinite(rounded), rounded, numbers) + 0.0  # and -0 is 0
+
+
+def _as_level(value: Any) -> Any:
+    """Whole numbers as such, however the column holds them."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _family_of(level: Level) -> str:

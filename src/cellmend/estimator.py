@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,8 @@ from torch.nn.functional import softplus
 
 import cellmend
 from cellmend.checks import Checks, check, learn_checks
-from cellmend.encoding import Cells, LevelColumn, TableEncoder
+from cellmend.drift import RECENT, Summary, moved
+from cellmend.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
 from cellmend.errors import (
     RARE_SHARE,
     ErrorRates,
@@ -37,10 +39,12 @@ from cellmend.findings import (
     Finding,
     Mended,
     Wording,
+    about,
     doubt,
     expect,
     explain,
     explain_suspect,
+    short,
     swapped,
     with_reasons,
 )
@@ -54,6 +58,7 @@ from cellmend.inference import (
     filled_up,
     for_each_network,
     hidden_ratio,
+    imagine,
     in_chunks,
     judge,
     level_probabilities,
@@ -62,7 +67,7 @@ from cellmend.inference import (
     reconstruct,
 )
 from cellmend.likelihoods import Distributions
-from cellmend.network import RVAE, stack, unstack
+from cellmend.network import RVAE, grow, stack, unstack
 from cellmend.persistence import ModelFileError, load_model, save_model
 from cellmend.reading import (
     Dates,
@@ -84,6 +89,8 @@ SMALL_TABLE = 4000  # rows
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
 RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
 FULL_RATE = 256
+KEPT_VALUES, KEPT_OBSERVED = "kept.values", "kept.observed"  # names in the model file
+REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an update learns them again beside the new ones
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -107,6 +114,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         rows, of 4,000 and more a sixteenth, from 16 to 1024; learning_rate None: 0.002 to 0.004, larger for larger
         batches; it stays ("constant") or falls to 0 ("cosine").
     train_rows : at most so many rows, drawn at random, are trained on; None: all.
+    keep_rows : so many of the rows that were learned from, drawn at random, are kept in the model and its file, as the
+        network sees them: `update` then forgets less. 0: none, the file has no row of yours.
     time_limit : seconds after which training ends with as many epochs as it had; None: all of them. A falling learning
         rate falls with the time, so that the last state is the best.
     patience : training ends once the bound has not risen for so many epochs; None: never before the last.
@@ -149,6 +158,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         epochs: int = 100,
         batch_size: int | None = None,
         train_rows: int | None = 50_000,
+        keep_rows: int = 0,
         time_limit: float | None = None,
         patience: int | None = None,
         learning_rate: float | None = None,
@@ -177,6 +187,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.epochs = epochs
         self.batch_size = batch_size
         self.train_rows = train_rows
+        self.keep_rows = keep_rows
         self.time_limit = time_limit
         self.patience = patience
         self.learning_rate = learning_rate
@@ -195,12 +206,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
         table, cells = self._start(X)
-        of_each = for_each_network(self.network_, cells)
-
-        def revise() -> Tensor:
-            return clean_priors(hidden_ratio(self.network_, cells), cells.observed).expand(of_each.values.shape)
-
-        history = self._train(self.network_, of_each, self.alpha, self.weight_decay, revise)
+        history = self._train(self.network_, *self._lessons(cells))
         self._finish(table, cells, history)
         return self
 
@@ -226,6 +232,15 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             return cells
         drawn = torch.randperm(len(cells), generator=torch.Generator().manual_seed(self.seed_))
         return cells[drawn[: self.train_rows].sort().values]
+
+    def _lessons(self, cells: Cells) -> tuple[Cells, float, float, Callable[[], Tensor]]:
+        """What `_train` needs beside the network to learn from these cells (N, D) alone."""
+        of_each = for_each_network(self.network_, cells)
+
+        def revise() -> Tensor:
+            return clean_priors(hidden_ratio(self.network_, cells), cells.observed).expand(of_each.values.shape)
+
+        return of_each, self.alpha, self.weight_decay, revise
 
     def _train(
         self,
@@ -262,18 +277,96 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             )
 
     def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:
-        self.history_: list[float] = (history.mean(-1) if history.dim() == 2 else history).tolist()
+        self.history_ = _mean_history(history)
         self.fitted_method_ = self.repair_method
-        if self.hide or self.repair_method == "hidden":
-            ratio = hidden_ratio(self.network_, cells)
-            self.rates_ = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
-        else:
-            self.rates_ = self._rates()
+        self.summary_ = Summary.learn(self.encoder_.columns, cells)
+        self.kept_, self.learned_rows_ = self._keep(cells[:0], 0, cells), len(cells)
+        self.rates_, self.offset_ = self._figures(table, cells)
+
+    def _keep(self, kept: Cells, stand_for: int, new: Cells) -> Cells:
+        """`keep_rows` rows, of those kept, which stand for so many, and of new ones: each is as likely as any other."""
+        wanted = min(self.keep_rows, len(kept) + len(new))
+        from_new = max(round(wanted * len(new) / (stand_for + len(new))), wanted - len(kept))
+        generator = torch.Generator().manual_seed(self.seed_)
+        chosen = [
+            cells[torch.randperm(len(cells), generator=generator)[:count].sort().values.to(cells.values.device)]
+            for cells, count in ((kept, wanted - from_new), (new, from_new))
+        ]
+        return _one_below_the_other(*chosen)
+
+    def _figures(self, table: Table, cells: Cells) -> tuple[ErrorRates, float]:
+        """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
         hidden = self.repair_method == "hidden"
-        scores = expected_errors(ratio, cells, self.rates_).cpu().numpy() if hidden else self._row_scores(table)
+        if self.hide or hidden:
+            ratio = hidden_ratio(self.network_, cells)
+            rates = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
+        else:
+            rates = self._rates()
+        scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else self._row_scores(table)
         if hidden and len(cells) == table.arrow.num_rows:
             scores = scores + self._suspected(table)
-        self.offset_ = float(np.quantile(-scores, 1 - self.alpha))
+        return rates, float(np.quantile(-scores, 1 - self.alpha))
+
+    # ------------------------------------------------------------ learning more
+
+    def update(self, X: Any) -> Self:
+        """Learn from the new rows X, too, and keep what was learned before; X is dirty, as when fitting.
+
+        Scales stay as fitted. A value that a category did not have becomes a level of it if several rows hold it and it
+        looks like no misspelling, unless the schema declares the levels. What was learned before is remembered by rows
+        that the model itself imagines, and by those that it kept (`keep_rows`). An update that fails changes nothing.
+        """
+        table = self._read(X)
+        check_settings(self.get_params(deep=False))
+        updated = copy.copy(self)
+        updated._learn_more(table)
+        self.__dict__.update(updated.__dict__)
+        return self
+
+    def _learn_more(self, table: Table) -> None:
+        """New levels, and weights that know the new rows too."""
+        free = [column.name for column in self.schema_ if column.kind == "category" and not column.levels]
+        doubtful = {name: self.checks_.doubtful(table.understood, name) for name in free}
+        self.encoder_ = self.encoder_.grown(table, doubtful)
+        self.summary_ = self.summary_.grown(self.encoder_.columns)
+        self.network_ = self._grown_network()
+        new = self._sample(self.encoder_.encode(table)).to(self._device())
+        history = self._train(self.network_, *self._lessons(_one_below_the_other(new, self._remember(len(new)))))
+        self._bring_up_to_date(table, new, history)
+
+    def _bring_up_to_date(self, table: Table, new: Cells, history: Tensor) -> None:
+        """All that is known beside the weights, by new rows; of few new rows figures keep a part of what they were."""
+        rates, offset = self._figures(table, new)
+        share = min(len(new) / RECENT, 1.0) if self.fitted_method_ == self.repair_method else 1.0
+        both = zip(astuple(self.rates_), astuple(rates), strict=True)
+        self.rates_ = ErrorRates(*(_between(old, own, share) for old, own in both))
+        self.offset_ = _between(self.offset_, offset, share)
+        self.fitted_method_ = self.repair_method
+        self.history_ = [*self.history_, *_mean_history(history)]
+        self.summary_ = self.summary_.followed_by(self.summary_.of(new))
+        self.kept_ = self._keep(self.kept_.to(self._device()), self.learned_rows_, new)
+        self.learned_rows_ += len(new)
+        self.checks_ = self.checks_.followed_by(learn_checks(table, self.schema_))
+
+    def _grown_network(self) -> RVAE:
+        """A copy of the network with room for all levels that the encoder has."""
+        grown = _as_one(self._members()).to(self._device())
+        try:
+            grow(self.network_, grown)
+        except (RuntimeError, AttributeError) as error:
+            raise SettingError(
+                f"To update, the sizes of the network must be as they were when fitted; they are not ({error}). "
+                "Hint: fit again."
+            ) from None
+        return grown
+
+    def _remember(self, rows: int) -> Cells:
+        """Rows to learn again beside so many new ones: those that were kept, and imagined ones to make up enough."""
+        kept, (least, most) = self.kept_.to(self._device()), REMEMBERED
+        more = max(min(max(rows, least), most) - len(kept), 0)
+        start = self.summary_.draw(more, np.random.default_rng(self.seed_)).to(self._device())
+        imagined = Cells(imagine(self.network_, start.values, self._generator()), start.observed)
+        return _one_below_the_other(kept, imagined)
 
     # ------------------------------------------------------------ which cells, which rows
 
@@ -433,6 +526,18 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         table = self._read(X)
         return describe_columns(table.arrow, table.readers)
 
+    def moved_columns(self, X: Any) -> dict[str, str]:
+        """Columns that look otherwise than when the model learned, or was last updated, and how; column to sentence."""
+        return self.moved_since(self.summarise(X))
+
+    def summarise(self, X: Any) -> Summary:
+        """How many cells of each column lie where, to be compared; those of pieces of a table add up."""
+        return self.summary_.of(self.encoder_.encode(self._read(X, alone=True)))
+
+    def moved_since(self, now: Summary) -> dict[str, str]:
+        """`moved_columns` by a summary."""
+        return moved(self.encoder_.columns, self.summary_, now, self._in_words)
+
     # ------------------------------------------------------------ keeping
 
     def save(self, path: str | Path) -> None:
@@ -452,8 +557,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             "fitted_method": self.fitted_method_,
             "rates": asdict(self.rates_),
             "history": self.history_,
+            "summary": self.summary_.to_json(),
+            "learned_rows": self.learned_rows_,
         }
-        save_model(path, header, self.network_.state_dict())
+        kept = {KEPT_VALUES: self.kept_.values, KEPT_OBSERVED: self.kept_.observed}
+        save_model(path, header, self.network_.state_dict() | kept)
 
     # ------------------------------------------------------------ steps shared by the above
 
@@ -653,6 +761,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """The user's table with model values (N, D) in the cells `where` (N, D)."""
         return self.encoder_.replace(table, values, where, Wording(table, self.encoder_).writers())
 
+    def _in_words(self, column: EncodedColumn, value: float) -> str:
+        """A model value for a sentence about its column."""
+        decoded, reader = column.decode_one(value), self.readers_.get(column.name)
+        if isinstance(reader, Dates):
+            return short(reader.write(decoded, getattr(column, "decimals", None)))
+        return short(decoded) if isinstance(column, LevelColumn) else about(decoded)  # type: ignore[arg-type]
+
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.weights == "none":
             raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
@@ -763,10 +878,13 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender.encoder_ = TableEncoder.from_json(header["columns"], names)
         mender.seed_ = header["seed"]
         mender.network_ = _as_one(mender._members())
+        mender.kept_ = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
+        mender.learned_rows_ = header["learned_rows"]
         mender.network_.load_state_dict(weights)
         mender.rates_ = ErrorRates(**header["rates"])
         mender.fitted_method_ = header["fitted_method"]
         mender.offset_, mender.history_ = header["offset"], header["history"]
+        mender.summary_ = Summary.from_json(header["summary"])
         mender.n_features_in_ = len(names)
         if header["named"]:
             mender.feature_names_in_ = np.array(names, dtype=object)
@@ -800,6 +918,24 @@ def _rate_for(batch_size: int) -> float:
     """
     low, high = RATES
     return min(max(high * math.sqrt(batch_size / FULL_RATE), low), high)
+
+
+def _mean_history(history: Tensor) -> list[float]:
+    """Mean bound of each epoch, also of several networks, (epochs,) or (epochs, M)."""
+    return (history.mean(-1) if history.dim() == 2 else history).tolist()
+
+
+def _one_below_the_other(above: Cells, below: Cells) -> Cells:
+    return Cells(torch.cat([above.values, below.values]), torch.cat([above.observed, below.observed]))
+
+
+def _between(old: float, new: float, share: float) -> float:
+    """A figure of which the new one makes up a share.
+
+    >>> _between(0.2, 0.4, 0.5), _between(0.2, 0.4, 1.0)
+    (0.30000000000000004, 0.4)
+    """
+    return (1 - share) * old + share * new
 
 
 def _understood(table: Table, readers: Mapping[str, Reader]) -> Table:

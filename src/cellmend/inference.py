@@ -25,6 +25,11 @@ CLAMP = 1e-6  # of pi in row scores, as in the authors' code
 CHUNK_NUMBERS = 2**22  # held at once by a thread, about 16 MB
 PER_CELL = 4 * READINGS  # numbers, beside what is decoded
 CUDA_CHUNKS = 32  # times as many on a GPU, whose many cores need more to do
+SWEEPS, DRAWN_ANEW = (
+    20,
+    0.3,
+)  # of imagined rows: how often, and the share of cells; six times each is far from the start
+IMAGINED_AT_ONCE = 1024  # rows
 TOGETHER = 32  # rows are judged by multiples of these: processors treat the last few otherwise than the others
 
 
@@ -194,6 +199,25 @@ def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
         return _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(_exact(piece))
 
     return torch.cat(list(each_chunk(network, cells, ratio)))
+
+
+@torch.no_grad()
+def imagine(network: RVAE, start: Tensor, generator: Generator) -> Tensor:
+    """Rows such as the network knows them, (N, D), from rows of values that have nothing to do with each other.
+
+    Again and again some cells are drawn anew, each by what the rest of its row says (Gibbs sampling). Of several
+    networks one after the other is asked.
+    """
+    rows, everywhere = start.clone(), torch.ones_like(start, dtype=torch.bool)
+    for sweep in range(SWEEPS):
+        for first in range(0, len(rows), IMAGINED_AT_ONCE):
+            piece = slice(first, first + IMAGINED_AT_ONCE)
+            shown = for_each_network(network, Cells(rows[piece], everywhere[piece]))
+            drawn = network.sample(network.decode_hidden(shown), generator)
+            drawn = drawn if drawn.dim() == 2 else drawn[sweep % len(drawn)]
+            anew = torch.rand(drawn.shape, generator=generator, device=drawn.device) < DRAWN_ANEW
+            rows[piece] = torch.where(anew, drawn, rows[piece])
+    return rows
 
 
 @torch.no_grad()

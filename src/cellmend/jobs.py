@@ -7,7 +7,7 @@ import hashlib
 import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cellmend.drift import Summary
+from cellmend.encoding import EncodedColumn, LevelColumn
 from cellmend.estimator import CellMender
 from cellmend.files import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
 from cellmend.findings import Finding, Mended, show
@@ -28,6 +30,7 @@ from cellmend.streaming import (
     ahead,
     check_columns,
     clear,
+    conform,
     count,
     csv_as_parquet,
     cutoff,
@@ -38,9 +41,11 @@ from cellmend.streaming import (
     run,
     score_batch,
     scores_schema,
+    summary_of,
 )
 from cellmend.training import progress
 
+SHOWN_LEVELS = 5  # of those that an update added
 FORMULA = re.compile(
     r"'*[=+\-@\t\r]"
 )  # how a text begins that a spreadsheet may take for a formula, or that was marked
@@ -144,6 +149,32 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     return notes
 
 
+def update(source: TableFile, mender: CellMender) -> list[str]:
+    """Teach a model the rows of a file; returns what a person should know of it, in sentences."""
+    _same_columns(source.name, source.table.column_names, mender)
+    notes = [f"{sentence}." for sentence in mender.moved_columns(source.table).values()]
+    before = {column.name: _levels(column) for column in mender.encoder_.columns}
+    mender.update(source.table)
+    for column in mender.encoder_.columns:
+        if new := _levels(column)[len(before[column.name]) :]:
+            notes.append(_said_of_levels(column.name, new))
+    return notes
+
+
+def _said_of_levels(name: str, new: Sequence[Any]) -> str:
+    """What to tell of the levels that a column got.
+
+    >>> _said_of_levels("city", ["Ulm"]), _said_of_levels("city", ["Ulm", "Bonn"])
+    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
+    """
+    shown = ", ".join(show(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
+    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
+
+
+def _levels(column: EncodedColumn) -> Sequence[Any]:
+    return column.levels if isinstance(column, LevelColumn) else ()
+
+
 def _same_columns(name: str, own: Sequence[str], mender: CellMender) -> None:
     """Refuse a table whose columns are not those of the model, in their order."""
     names = mender.names_ or []
@@ -185,16 +216,32 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
 
 
-def write_scores(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> None:
-    """What `score_table` gives, in one file, each piece written before the next is judged."""
+def write_scores(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+    """What `score_table` gives, in one file, each piece written before the next is judged; if progress is shown,
+    returns what a person should know of the whole table, in sentences."""
+    summary: Summary | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
     check_columns(stream.names, mender.names_ or [], stream.name)
     with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show:
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
                 write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
+                if shown:
+                    own = mender.summarise(conform(batch, mender, stream.name))
+                    summary = own if summary is None else summary + own
                 done += batch.num_rows
                 show(done)
+    return [] if summary is None else said_of_moved(mender.moved_since(summary))
+
+
+def said_of_moved(moved: Mapping[str, str]) -> list[str]:
+    """What to tell of columns that moved since the model learned.
+
+    >>> said_of_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
+    'Hint: cellmend update teaches the model the new rows.'
+    """
+    hint = ["Hint: cellmend update teaches the model the new rows."] if moved else []
+    return [*(f"{sentence}." for sentence in moved.values()), *hint]
 
 
 def as_stream(table: str, spool: Path, *, always: bool) -> Stream | None:
@@ -266,9 +313,14 @@ def fit_together(stream: Stream, mender: CellMender, model: Path, how: Run) -> l
     return notes
 
 
-def score_stream(stream: Stream, model: Path, output: str, device: str, run_units: Run, *, shown: bool) -> None:
-    """Scores as a folder of files, one for each unit of the table; what is there already is not done again."""
-    run_units(_task("score", stream, model, output, device), stream, "Scoring", shown=shown)
+def score_stream(stream: Stream, model: Path, output: str, device: str, run_units: Run, *, shown: bool) -> list[str]:
+    """Scores as a folder of files, one for each unit of the table; what is there already is not done again.
+
+    Returns what a person should know of the whole table, in sentences, if progress is shown.
+    """
+    task = _task("score", stream, model, output, device)
+    run_units(task, stream, "Scoring", shown=shown)
+    return said_of_moved(load_once(model, device).moved_since(summary_of(task, stream))) if shown else []
 
 
 def repair_stream(

@@ -371,6 +371,48 @@ def _put(network: nn.Module, name: str, tensor: Tensor) -> None:
     setattr(network.get_submodule(home), own, tensor)
 
 
+# ---------------------------------------------------------------- more levels
+
+
+@torch.no_grad()
+def grow(small: RVAE, large: RVAE) -> None:
+    """Write the weights of a network into one whose columns have more levels at their ends, for the rest alike.
+
+    A new level starts as the mean of its column's others. What is said of the others stays the same, but for the
+    probability that it takes.
+    """
+    moved = {"embeddings.vectors", "decoder_output.weight", "decoder_output.bias"}
+    for name, weight in small.named_parameters():
+        if name not in moved:
+            large.get_parameter(name).copy_(weight)
+    vectors = _spread(small.embeddings.vectors.mT, small.embeddings.owner, large.embeddings.owner)
+    large.embeddings.vectors.copy_(vectors.mT)
+    for name in ("decoder_output.weight", "decoder_output.bias"):
+        outputs = _spread(small.get_parameter(name)[..., : small.outputs], _owner(small), _owner(large))
+        target = large.get_parameter(name)
+        target.copy_(F.pad(outputs, (0, target.shape[-1] - large.outputs)))
+
+
+def _spread(old: Tensor, owner: Tensor, new_owner: Tensor) -> Tensor:
+    """What each column has, side by side (..., n), where columns have more (..., m): first its own, then their mean.
+
+    >>> _spread(torch.tensor([1.0, 3.0, 5.0]), torch.tensor([0, 0, 1]), torch.tensor([0, 0, 0, 1]))
+    tensor([1., 3., 2., 5.])
+    """
+    if len(new_owner) == 0:
+        return old
+    counts, new_counts = owner.bincount(), new_owner.bincount()
+    sums = old.new_zeros(*old.shape[:-1], len(counts)).index_add(-1, owner, old)
+    first, new_first = counts.cumsum(0) - counts, new_counts.cumsum(0) - new_counts
+    places = torch.arange(len(owner), device=owner.device) - first[owner] + new_first[owner]
+    return (sums / counts)[..., new_owner].index_copy(-1, places, old)
+
+
+def _owner(network: RVAE) -> Tensor:
+    """The column of each of the decoder's outputs, (outputs,)."""
+    return torch.cat([part.likelihood.owner + part.columns.start for part in network.parts])
+
+
 # ---------------------------------------------------------------- set-up
 
 

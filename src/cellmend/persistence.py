@@ -15,7 +15,7 @@ from torch import Tensor
 
 from cellmend.files import whole_file
 
-FORMAT = 2
+FORMAT = 3
 LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
 

@@ -54,6 +54,7 @@ NUMBERS = {
     "epochs": _WHOLE,
     "batch_size": _WHOLE,
     "train_rows": _WHOLE,
+    "keep_rows": _COUNT,
     "time_limit": _POSITIVE,
     "patience": _WHOLE,
     "learning_rate": _POSITIVE,

@@ -33,6 +33,7 @@ from sklearn.utils import check_random_state
 
 from cellmend.checks import learn_spelling
 from cellmend.csvtext import read_csv_text
+from cellmend.drift import Summary
 from cellmend.errors import LEAST_FLAGGED, fdr_cutoff
 from cellmend.estimator import CellMender, load
 from cellmend.files import COMPRESSIONS, FileError, whole_file
@@ -60,6 +61,7 @@ FINDINGS = pa.schema(
         ("reason", pa.string()),
     ]
 )
+SUMMARY = "cellmend.summary"  # key of the metadata of a part with scores
 Item = TypeVar("Item")
 
 
@@ -510,11 +512,32 @@ def do_unit(task: Task, unit: Unit) -> int:
             first += batch.num_rows
             if written is not None:
                 written.result()
-            writer = writer or opened.enter_context(_part_writer(file, answer.schema))
+            if writer is None:
+                writer = opened.enter_context(_part_writer(file, answer.schema))
+                if task.what == "score":  # the first batch tells enough of what moved
+                    writer.add_key_value_metadata({SUMMARY: _summary(task, batch)})
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
         if written is not None:
             written.result()
     return unit.rows
+
+
+def _summary(task: Task, batch: pa.RecordBatch) -> str:
+    mender = load_once(task.model, task.device, task.digest)
+    return json.dumps(mender.summarise(conform(batch, mender, "The batch")).to_json())
+
+
+def summary_of(task: Task, stream: Stream) -> Summary:
+    """How many cells of each column lie where, of the first rows of every unit, by what is kept with the scores."""
+    system, folder = filesystem(task.output)
+    found = []
+    for unit in stream.units:
+        with system.open_input_file(f"{folder}/{task.part(unit)}") as file:
+            found.append(Summary.from_json(json.loads(pa.parquet.read_metadata(file).metadata[SUMMARY.encode()])))
+    total = found[0]
+    for each in found[1:]:
+        total = total + each
+    return total
 
 
 def _part_writer(file: Any, schema: pa.Schema) -> pa.parquet.ParquetWriter:
