@@ -88,7 +88,7 @@ def _fisher(network: RVAE, cells: Cells) -> list[Tensor]:
     total = [torch.zeros_like(weight) for weight in weights]
     for batch in torch.randperm(len(cells), generator=generator).split(32):
         rows = Rows(*(each[batch] for each in learned))
-        seen, asked = hide_some(rows.known, 0.5, generator)
+        seen, asked = hide_some(rows.known, 0.5, generator, batch.shape)
         z = network.encode_mean(network.inputs_of(rows.values, seen))
         rows = rows._replace(known=seen, asked=asked)
         gain = elbo(network, rows, z, None, weights="coordinate", alpha=0.95, kl_weight=0.0).sum()

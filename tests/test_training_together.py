@@ -21,6 +21,7 @@ from cellmend import streaming as s
 from cellmend.engines import training
 from tests.conftest import mixed_table
 from tests.test_ray import OF_RAY
+from tests.test_ray import cluster as cluster
 from tests.test_streaming import KINDS
 
 pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
@@ -95,6 +96,33 @@ def test_ray_train_ends_with_the_weights_of_torchrun(data: Path, two: CellMender
     for name, each in weights(two).items():
         assert torch.equal(weights(found)[name], each), name
     assert [path.name for path in tmp_path.iterdir()] == ["m.cellmend"]
+
+
+def test_a_worker_that_is_killed_while_training_on_two_nodes_changes_nothing(
+    cluster, data: Path, two: CellMender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign, together = tmp_path / "killed", training.train_together
+
+    def deadly(config: dict) -> None:
+        import torch.distributed as dist
+
+        keep = training.Kept.keep
+
+        def keep_and_die(self: training.Kept, epochs: int, state: dict) -> None:
+            keep(self, epochs, state)
+            if epochs == 10 and dist.get_rank() == 1 and not sign.exists():
+                sign.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        training.Kept.keep = keep_and_die
+        together(config)
+
+    monkeypatch.setattr(training, "train_together", deadly)
+    mender = CellMender(**SETTINGS, schema=KINDS)
+    training.fit(mender, s.open_stream(str(data)), tmp_path / "m.cellmend", workers=2)
+    assert sign.exists()
+    for name, each in weights(two).items():
+        assert torch.equal(weights(load(tmp_path / "m.cellmend"))[name], each), name
 
 
 def test_another_plan_begins_anew(data: Path, tmp_path: Path) -> None:

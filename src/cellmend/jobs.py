@@ -254,9 +254,7 @@ def as_stream(table: str, spool: Path, *, always: bool) -> Stream | None:
         if table == "-" or not path.exists():
             return None
         kind = path.name.lower()
-        if path.is_file() and any(
-            f"{text}{end}" == kind[-len(text + end) :] for text in TEXTS for end in ("", *COMPRESSIONS)
-        ):
+        if path.is_file() and kind.endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS))):
             if not always and path.stat().st_size < LARGE_CSV:
                 return None
             return open_stream(str(csv_as_parquet(path, spool)))

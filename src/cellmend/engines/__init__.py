@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import torch
 
 from cellmend.streaming import Stream, Task, Unit, do_unit, finish, load_once, pending, score_batch
 
@@ -82,6 +83,7 @@ class Scorer:
 
 
 def _do(task: Task, unit: Unit) -> int:
+    torch.set_num_threads(1)  # as many as the processors that it asked for
     return do_unit(task, unit)
 
 
