@@ -253,6 +253,16 @@ def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatc
     assert list(repaired.dtypes) == list(table.dtypes)
 
 
+def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.jobs.LEARNED", 90)
+    before = (nightly / "m.cellmend").read_bytes()
+    arguments = ["update", str(nightly / "new.parquet"), "-m", str(nightly / "m.cellmend"), "--json", "-q"]
+    assert here(monkeypatch, *arguments, "--time-limit", "1") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 90
+    assert (nightly / "m.cellmend").read_bytes() != before
+
+
 def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, capsys) -> None:
     monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
     monkeypatch.setattr("cellmend.streaming.LEARNED", 100)

@@ -239,7 +239,7 @@ def fit(
 
 @app.command()
 def update(
-    table: TableArgument,
+    table: AnyTableArgument,
     model: ModelOption,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
@@ -258,7 +258,10 @@ def update(
     start = time.perf_counter()
     mender = _load(model, device, quiet)
     allowed = mender.time_limit
-    source = _read(table, quiet)
+    with TemporaryDirectory() as spool:
+        stream = jobs.as_stream(table, Path(spool), always="://" in table)
+        large = stream is not None and (stream.rows > jobs.VERY_LARGE or "://" in table)
+        source = jobs.drawn(stream, mender) if large and stream is not None else _read(Path(table), quiet)
     notes = jobs.update(source, mender.set_params(time_limit=time_limit or allowed))
     mender.set_params(time_limit=allowed).save(target)
     seconds = time.perf_counter() - start

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import re
 import time
 import warnings
@@ -24,6 +23,7 @@ from cellmend.reading import describe_columns, learn_readers, tidy, understand
 from cellmend.report import Facts, write_report
 from cellmend.schema import SchemaWarning, declared_kinds
 from cellmend.streaming import (
+    LEARNED,
     STREAMED,
     Stream,
     Task,
@@ -34,6 +34,8 @@ from cellmend.streaming import (
     count,
     csv_as_parquet,
     cutoff,
+    digest_of,
+    draw,
     fit_stream,
     load_once,
     open_stream,
@@ -159,6 +161,12 @@ def update(source: TableFile, mender: CellMender) -> list[str]:
         if new := _levels(column)[len(before[column.name]) :]:
             notes.append(_said_of_levels(column.name, new))
     return notes
+
+
+def drawn(stream: Stream, mender: CellMender) -> TableFile:
+    """Rows of a large table to update a model with, its columns in the order of the model."""
+    table = conform(draw(stream, LEARNED, mender.seed_), mender, stream.name)
+    return TableFile(stream.name, table, None, ".parquet", None)
 
 
 def _said_of_levels(name: str, new: Sequence[Any]) -> str:
@@ -318,7 +326,7 @@ def score_stream(stream: Stream, model: Path, output: str, device: str, run_unit
     """
     task = _task("score", stream, model, output, device)
     run_units(task, stream, "Scoring", shown=shown)
-    return said_of_moved(load_once(model, device).moved_since(summary_of(task, stream))) if shown else []
+    return said_of_moved(load_once(model, device, task.digest).moved_since(summary_of(task, stream))) if shown else []
 
 
 def repair_stream(
@@ -357,9 +365,8 @@ def clean_stream(
 
 
 def _task(what: str, stream: Stream, model: Path, output: str, device: str) -> Task:
-    check_columns(stream.names, load_once(model, device).names_ or [], stream.name)
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    return Task(what, stream.url, stream.names, output, str(model.resolve()), digest, device)
+    check_columns(stream.names, load_once(model, device, digest_of(model)).names_ or [], stream.name)
+    return Task(what, stream.url, stream.names, output, str(model.resolve()), digest_of(model), device)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ anywhere: here one after the other, or on a cluster (engines).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -560,6 +561,11 @@ def _step(task: Task, unit: Unit) -> Callable[[pa.RecordBatch, int], pa.RecordBa
 
 
 LOADING = threading.Lock()
+
+
+def digest_of(model: str | Path) -> str:
+    """What tells one model file from another, so that workers load one again that was written anew."""
+    return hashlib.sha256(Path(model).read_bytes()).hexdigest()
 
 
 def load_once(model: str | Path, device: str = "cpu", digest: str = "") -> CellMender:

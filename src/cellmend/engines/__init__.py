@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from cellmend.streaming import Stream, Task, Unit, do_unit, finish, load_once, pending, score_batch
+from cellmend.streaming import Stream, Task, Unit, digest_of, do_unit, finish, load_once, pending, score_batch
 
 RETRIES = 5  # of a unit whose worker was lost
 
@@ -66,15 +66,19 @@ def score(dataset: Any, model: str | Path, *, workers: int = 1) -> Any:
 
     pool = ray.data.ActorPoolStrategy(size=workers)  # so that each loads the model once
     return dataset.map_batches(
-        Scorer, fn_constructor_args=(str(model),), batch_format="pyarrow", batch_size=None, compute=pool
+        Scorer,
+        fn_constructor_args=(str(Path(model).absolute()), digest_of(model)),
+        batch_format="pyarrow",
+        batch_size=None,
+        compute=pool,
     )
 
 
 class Scorer:
     """`score_batch` with a model that each worker loads once."""
 
-    def __init__(self, model: str) -> None:
-        self.mender = load_once(model)
+    def __init__(self, model: str, digest: str) -> None:
+        self.mender = load_once(model, digest=digest)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         if table.num_rows == 0:

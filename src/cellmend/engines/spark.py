@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.engines import EngineError
-from cellmend.streaming import check_columns, load_once, score_batch, scores_schema
+from cellmend.streaming import check_columns, digest_of, load_once, score_batch, scores_schema
 
 
 def score(df: Any, model: str | Path, *, keep: Sequence[str] = ()) -> Any:
@@ -31,7 +30,7 @@ def score(df: Any, model: str | Path, *, keep: Sequence[str] = ()) -> Any:
             "Hint: cellmend.streaming.score_batch takes record batches."
         )
     path = Path(model).absolute()
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()  # so that workers read a file again that was written anew
+    digest = digest_of(path)
     names = load_once(path, digest=digest).names_ or []
     check_columns(df.columns, [*keep, *names], "The DataFrame")
     scores = scores_schema(names)
