@@ -309,27 +309,23 @@ def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monke
     assert score_nightly(nightly, str(out), monkeypatch) == 1, "it is there already"
 
 
-@pytest.mark.parametrize("piece", [30, 1000], ids=["in pieces", "at once"])
-def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, piece: int) -> None:
-    monkeypatch.setattr("cellmend.files.PIECE", piece)
-    assert score_nightly(nightly, str(nightly / "a.csv"), monkeypatch) == 0
+@pytest.mark.parametrize(("large", "end"), [(30, ".csv"), (1000, ".csv"), (30, "")], ids=["pieces", "whole", "folder"])
+def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, large: int, end: str) -> None:
+    monkeypatch.setattr("cellmend.jobs.LARGE", large)
+    assert score_nightly(nightly, str(nightly / f"a{end}"), monkeypatch) == 0
     assert "moved" not in capsys.readouterr().err
     mixed_table().assign(city="Lima").to_parquet(nightly / "new.parquet", index=False)
-    assert score_nightly(nightly, str(nightly / "b.csv"), monkeypatch) == 0
+    assert score_nightly(nightly, str(nightly / f"b{end}"), monkeypatch) == 0
     said = capsys.readouterr().err
     assert re.search(r"city moved since the model learned: Lima is 100 % of the cells, it was \d\d %\.", said)
     assert "Hint: cellmend update" in said
-    assert score_nightly(nightly, str(nightly / "c.csv"), monkeypatch, "-q") == 0
+    assert score_nightly(nightly, str(nightly / f"c{end}"), monkeypatch, "-q") == 0
     assert capsys.readouterr().err == ""
 
 
 def updated(folder: Path, monkeypatch, *options: str) -> int:
     """Exit code of updating the model of a `nightly` folder, in this process."""
-    command = ["cellmend", "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options]
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
+    return here(monkeypatch, "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options)
 
 
 def test_a_model_file_is_updated_in_place_or_beside(nightly, monkeypatch, capsys) -> None:
@@ -351,7 +347,7 @@ def test_a_model_file_is_updated_in_place_or_beside(nightly, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: t.rename(columns={"height": "heigth"}), "lacks 'height' Did you mean 'heigth'?"),
+        (lambda t: t.rename(columns={"height": "heigth"}), "lacks 'height'. Did you mean 'heigth'?"),
         (lambda t: t.assign(more=1), "also has 'more'"),
         (lambda t: t.assign(height="tall"), "height"),
     ],
