@@ -88,10 +88,13 @@ def test_processes_that_are_killed_go_on_to_the_same_weights(data: Path, two: Ce
         assert torch.equal(weights(again)[name], each), name
 
 
-def test_ray_train_ends_with_the_weights_of_torchrun(data: Path, two: CellMender, tmp_path: Path) -> None:
+def test_ray_train_ends_with_the_weights_of_torchrun(
+    data: Path, two: CellMender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("ray")
+    monkeypatch.chdir(data.parent)  # a worker runs elsewhere
     mender = CellMender(**SETTINGS, schema=KINDS)
-    training.fit(mender, s.open_stream(str(data)), tmp_path / "m.cellmend", workers=2)
+    training.fit(mender, s.open_stream(data.name), tmp_path / "m.cellmend", workers=2)
     found = load(tmp_path / "m.cellmend")
     for name, each in weights(two).items():
         assert torch.equal(weights(found)[name], each), name

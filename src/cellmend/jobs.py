@@ -36,6 +36,7 @@ from cellmend.streaming import (
     cutoff,
     digest_of,
     draw,
+    everywhere,
     fit_stream,
     load_once,
     open_stream,
@@ -339,7 +340,7 @@ def repair_stream(
     least = threshold.suspicion
     if least is None:
         least = cutoff(find.output, fdr=threshold.fdr, top=threshold.top)
-    repair = replace(find, what="repair", output=f"{output}/repaired", findings=find.output, least=least)
+    repair = replace(find, what="repair", output=everywhere(f"{output}/repaired"), findings=find.output, least=least)
     run_units(repair, stream, "Repairing", shown=shown)
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
 
@@ -366,7 +367,8 @@ def clean_stream(
 
 def _task(what: str, stream: Stream, model: Path, output: str, device: str) -> Task:
     check_columns(stream.names, load_once(model, device, digest_of(model)).names_ or [], stream.name)
-    return Task(what, stream.url, stream.names, output, str(model.resolve()), digest_of(model), device)
+    place = everywhere(output)
+    return Task(what, stream.url, stream.names, place, str(model.resolve()), digest_of(model), device)
 
 
 @contextmanager

@@ -208,6 +208,7 @@ class Stream:
 
 def open_stream(url: str) -> Stream:
     """The table in a file, or in all Parquet and Arrow files below a folder, cut into units."""
+    url = everywhere(url)
     system, path = filesystem(url)
     found = system.get_file_info(path)
     if found.type == FileType.NotFound:
@@ -334,6 +335,15 @@ def csv_as_parquet(path: Path, folder: Path) -> Path:
     except pa.ArrowInvalid as error:
         raise FileError(f"{path.name} must be a CSV file; it cannot be read as one ({error}).") from None
     return copy
+
+
+def everywhere(url: str) -> str:
+    """The same place for a worker that runs in another folder.
+
+    >>> everywhere("s3://tables/orders"), everywhere("orders") == str(Path.cwd() / "orders")
+    ('s3://tables/orders', True)
+    """
+    return url if "://" in url else str(Path(url).absolute())
 
 
 def filesystem(url: str) -> tuple[FileSystem, str]:

@@ -55,7 +55,7 @@ def run(
                 cause = getattr(error, "cause", None)
                 if isinstance(cause, ValueError):  # what is said of the user's table or model
                     raise cause from None
-                raise EngineError(f"A unit failed on the cluster, retries included ({_reason(error)}).") from None
+                raise EngineError(f"A unit failed on the cluster, retries included ({reason(error)}).") from None
             on_rows(done)
     finish(task)
 
@@ -114,7 +114,7 @@ def connected(address: str | None, workers: int | None) -> Iterator[Any]:
             else:
                 ray.init(address=address, log_to_driver=False, configure_logging=False)
         except ConnectionError as error:
-            raise EngineError(f"There must be a Ray cluster at {address}; {_reason(error)}.") from None
+            raise EngineError(f"There must be a Ray cluster at {address}; {reason(error)}.") from None
     try:
         yield ray
     finally:
@@ -122,5 +122,6 @@ def connected(address: str | None, workers: int | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """The last line of what an error says."""
     return str(error).strip().rpartition("\n")[2].rstrip(".")

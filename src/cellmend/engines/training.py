@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend.encoding import Cells
-from cellmend.engines import connected
+from cellmend.engines import EngineError, connected, reason
 from cellmend.errors import RARE_SHARE, clean_priors, estimate_rates, expected_errors
 from cellmend.estimator import CellMender, load
 from cellmend.files import whole_file
@@ -54,7 +54,7 @@ def fit(mender: CellMender, stream: Stream, model: Path, *, workers: int, addres
     """
     plan = make_plan(mender, stream, model)
     with connected(address, workers + 1 if address is None else None):
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchTrainer
 
         trainer = TorchTrainer(
@@ -65,7 +65,10 @@ def fit(mender: CellMender, stream: Stream, model: Path, *, workers: int, addres
                 storage_path=str(Path(plan.kept).resolve()), failure_config=FailureConfig(max_failures=RETRIES)
             ),
         )
-        trainer.fit()
+        try:
+            trainer.fit()
+        except TrainingFailedError as error:
+            raise EngineError(f"Training failed on the cluster, retries included ({reason(error)}).") from None
     clear(plan)
 
 
