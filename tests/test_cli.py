@@ -14,6 +14,7 @@ import pytest
 import cellmend
 from cellmend import __version__, cli
 from cellmend.files import whole_file
+from cellmend.streaming import filesystem
 from tests.conftest import mixed_table
 
 
@@ -251,6 +252,19 @@ def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatc
     assert said["repaired"] == found["repair"].notna().sum()
     assert repaired.drop(columns=found["column"].unique()).equals(table.drop(columns=found["column"].unique()))
     assert list(repaired.dtypes) == list(table.dtypes)
+
+
+def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatch) -> None:
+    system, folder = filesystem("memory://nightly")
+    system.create_dir(folder)
+    with system.open_output_stream(f"{folder}/new.parquet") as file:
+        file.write((nightly / "new.parquet").read_bytes())
+    url, model, out = "memory://nightly/new.parquet", str(nightly / "m.cellmend"), nightly / "scores.csv"
+    assert here(monkeypatch, "score", url, "-m", model, "-o", str(out), "-q") == 0
+    assert len(pd.read_csv(out)) == 120
+    assert here(monkeypatch, "update", url, "-m", model, "-q", "--time-limit", "1") == 0
+    assert here(monkeypatch, "clean", url, "-o", str(nightly / "cleaned"), "-q", "--time-limit", "1") == 0
+    assert len(pd.read_parquet(nightly / "cleaned" / "repaired")) == 120
 
 
 def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:

@@ -149,8 +149,8 @@ def clean(
 
     threshold = _threshold(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    stream = jobs.as_stream(table, folder / "_source", always="://" in table)
-    if stream is None or stream.rows <= jobs.VERY_LARGE:
+    stream = jobs.as_stream(table, folder / "_source", larger_than=jobs.VERY_LARGE)
+    if stream is None:
         source = _read(Path(table), quiet)
         _clean(source, folder, threshold, schema, seed, device, time_limit, formats, force, quiet, as_json)
         return
@@ -219,22 +219,18 @@ def fit(
     start = time.perf_counter()
     mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
     with TemporaryDirectory() as spool:
-        stream = jobs.as_stream(table, Path(spool), always=engine == "ray" or "://" in table)
+        stream = jobs.as_stream(table, Path(spool), larger_than=0 if engine == "ray" else jobs.VERY_LARGE)
         if engine == "ray":
             stream = _in_units(stream, table)
             rows, notes = stream.rows, jobs.fit_together(stream, mender, model, run)
-        elif stream is not None and (stream.rows > jobs.VERY_LARGE or "://" in table):
+        elif stream is not None:
             rows, notes = stream.rows, jobs.fit_large(stream, mender)[1]
             mender.save(model)
         else:
             source = _read(Path(table), quiet)
             rows, notes = source.table.num_rows, jobs.fit(source, mender)
             mender.save(model)
-    seconds = time.perf_counter() - start
-    if as_json:
-        typer.echo(json.dumps({"model": str(model), "rows": rows, "seconds": seconds, "notes": notes}))
-    if not quiet:
-        _say([*notes, f"Written: {model}, {seconds:.0f} s."])
+    _tell_of_model(model, rows, notes, start, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -259,17 +255,11 @@ def update(
     mender = _load(model, device, quiet)
     allowed = mender.time_limit
     with TemporaryDirectory() as spool:
-        stream = jobs.as_stream(table, Path(spool), always="://" in table)
-        large = stream is not None and (stream.rows > jobs.VERY_LARGE or "://" in table)
-        source = jobs.drawn(stream, mender) if large and stream is not None else _read(Path(table), quiet)
+        stream = jobs.as_stream(table, Path(spool), larger_than=jobs.VERY_LARGE)
+        source = _read(Path(table), quiet) if stream is None else jobs.drawn(stream, mender)
     notes = jobs.update(source, mender.set_params(time_limit=time_limit or allowed))
     mender.set_params(time_limit=allowed).save(target)
-    seconds = time.perf_counter() - start
-    if as_json:
-        told = {"model": str(target), "rows": source.table.num_rows, "seconds": seconds, "notes": notes}
-        typer.echo(json.dumps(told))
-    if not quiet:
-        _say([*notes, f"Written: {target}, {seconds:.0f} s."])
+    _tell_of_model(target, source.table.num_rows, notes, start, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -295,7 +285,7 @@ def score(
     if not folder:
         _refuse([Path(output)], force)
     with _spool(output) as spool:
-        stream = jobs.as_stream(table, spool, always=folder)
+        stream = jobs.as_stream(table, spool, larger_than=0 if folder else jobs.LARGE)
         if folder:
             stream = _in_units(stream, table)
             _take_up(output, force)
@@ -332,7 +322,7 @@ def repair(
     run, threshold = _run(engine, address, workers, output), _threshold(fdr, suspicion, top)
     if _names_folder(output):
         with _spool(output) as spool:
-            stream = _in_units(jobs.as_stream(table, spool, always=True), table)
+            stream = _in_units(jobs.as_stream(table, spool, larger_than=0), table)
             _take_up(output, force)
             done = jobs.repair_stream(stream, model, output, threshold, device, run, shown=not quiet)
         _tell_large(done, threshold, [f"{output}/findings", f"{output}/repaired"], quiet=quiet, as_json=as_json)
@@ -572,6 +562,15 @@ def _tell(job: Job, written: Sequence[Path], *, quiet: bool, as_json: bool, find
             f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s.",
         ]
     )
+
+
+def _tell_of_model(model: Path, rows: int, notes: Sequence[str], start: float, *, quiet: bool, as_json: bool) -> None:
+    """What came of fitting or updating; `start` is by time.perf_counter."""
+    seconds = time.perf_counter() - start
+    if as_json:
+        typer.echo(json.dumps({"model": str(model), "rows": rows, "seconds": seconds, "notes": list(notes)}))
+    if not quiet:
+        _say([*notes, f"Written: {model}, {seconds:.0f} s."])
 
 
 def _say(sentences: Sequence[str]) -> None:

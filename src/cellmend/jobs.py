@@ -253,24 +253,23 @@ def said_of_moved(moved: Mapping[str, str]) -> list[str]:
     return [*(f"{sentence}." for sentence in moved.values()), *hint]
 
 
-def as_stream(table: str, spool: Path, *, always: bool) -> Stream | None:
-    """A table of files that can be read piece by piece, if it is large, or `always`; else None.
+def as_stream(table: str, spool: Path, *, larger_than: int) -> Stream | None:
+    """A table to be read piece by piece: one behind a URL, or of files of more rows than this; else None.
 
-    A large CSV file is first copied into the folder `spool`.
+    A large CSV file, or any if it must not be larger than anything, is first copied into the folder `spool`.
     """
     path = Path(table)
-    if "://" not in table:
-        if table == "-" or not path.exists():
-            return None
-        kind = path.name.lower()
-        if path.is_file() and kind.endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS))):
-            if not always and path.stat().st_size < LARGE_CSV:
-                return None
-            return open_stream(str(csv_as_parquet(path, spool)))
-        if path.is_file() and not kind.endswith(STREAMED):
-            return None
-    stream = open_stream(table)
-    return stream if always or stream.rows > LARGE else None
+    if "://" in table:
+        return open_stream(table)
+    if table == "-" or not path.exists():
+        return None
+    kind = path.name.lower()
+    if path.is_file() and kind.endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS))):
+        small = larger_than and path.stat().st_size < LARGE_CSV
+        stream = None if small else open_stream(str(csv_as_parquet(path, spool)))
+    else:
+        stream = open_stream(table) if path.is_dir() or kind.endswith(STREAMED) else None
+    return stream if stream is not None and stream.rows > larger_than else None
 
 
 @dataclass(frozen=True)
