@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cellmend import CellMender, SettingError
+from cellmend import CellMender, SchemaWarning, SettingError
 from cellmend import streaming as s
 from cellmend.files import FileError
 from tests.conftest import mixed_table
@@ -96,6 +96,25 @@ def test_scores_of_single_rows_are_those_of_the_table_with_other_settings(settin
     for row in (0, 3, 119, 239):
         alone = s.score_batch(other, one_batch(table.slice(row, 1)))
         assert alone.to_pylist() == whole.slice(row, 1).to_pylist()
+
+
+def test_what_other_rows_of_a_batch_tell_is_not_looked_at() -> None:
+    """A misspelling that stands twice, and an identifier that does: both count when the table is whole."""
+    rng = np.random.default_rng(0)
+    city = np.array(["birmingham", "florence", "sheffield"])[rng.integers(0, 3, 200)].astype(object)
+    city[[7, 8]] = "birmxngham"
+    number = np.arange(200)
+    number[9] = 3
+    table = pa.table({"id": number, "city": city, "x": rng.normal(size=200), "y": rng.normal(size=200)})
+    mender = CellMender(**SMALL | {"epochs": 1}, schema={"city": "category"})
+    with pytest.warns(SchemaWarning, match="'id'"):
+        mender.fit(table)
+    whole = s.score_batch(mender, one_batch(table))
+    for row in (7, 9):
+        assert s.score_batch(mender, one_batch(table.slice(row, 1))).to_pylist() == whole.slice(row, 1).to_pylist()
+    together = mender.cell_suspicion(table)
+    assert together["city"][7].as_py() != whole["city"][7].as_py()
+    assert together["id"][9].as_py() > 0.9 > whole["id"][9].as_py()
 
 
 def test_scores_are_near_those_that_know_the_whole_table(table: pa.Table, mender: CellMender) -> None:
