@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from cellmend import PAPER
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
 
 
 class PlainRVAE(nn.Module):

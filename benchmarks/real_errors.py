@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from cellmend import CellMender
-from cellmend.files import read_file
-from cellmend.reading import tidy
+from cellmend.files.formats import read_file
+from cellmend.table.notation import tidy
 
 PAIRS = ("hospital", "beers", "breast_cancer", "bike")
 FDR = 0.1  # the default of `cellmend clean`

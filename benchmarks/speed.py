@@ -39,10 +39,10 @@ from cellmend.benchmark.boosting import LightGBMColumns
 from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import Dataset, load_dataset
 from cellmend.benchmark.metrics import cell_avprs
-from cellmend.encoding import TableEncoder
-from cellmend.inference import cell_pi, in_chunks
-from cellmend.schema import Column, Schema
-from cellmend.tables import read_table
+from cellmend.model.encoding import TableEncoder
+from cellmend.model.inference import cell_pi, in_chunks
+from cellmend.table.frames import read_table
+from cellmend.table.schema import Column, Schema
 
 TABLES = ("wine", "adult", "credit_default", "letter", "synthetic")
 TIMED_EPOCHS = 5

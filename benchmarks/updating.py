@@ -29,9 +29,9 @@ from cellmend import CellMender
 from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import load_dataset
 from cellmend.benchmark.metrics import cell_avprs
-from cellmend.encoding import Cells
-from cellmend.network import RVAE, Rows, elbo, rows_of
-from cellmend.training import hide_some
+from cellmend.model.encoding import Cells
+from cellmend.model.network import RVAE, Rows, elbo, rows_of
+from cellmend.model.training import hide_some
 
 SEEDS = (0, 1)
 OLD_ROWS, NEW_ROWS, DIRTY, EPOCHS = 4000, 1500, 0.1, 30
@@ -77,7 +77,7 @@ def pulled(strength: float, old: Cells | None) -> Iterator[None]:
         away = torch.stack([(f * (weight - w).square()).sum() for f, weight, w in triples]).sum()
         return elbo(network, rows, z, *others, **settings) - 0.5 * strength * away / NEW_ROWS
 
-    with nothing_remembered(), patch("cellmend.training.elbo", bound):
+    with nothing_remembered(), patch("cellmend.model.training.elbo", bound):
         yield
 
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from cellmend import CellMender
-from cellmend.encoding import KNOTS
-from cellmend.likelihoods import Distributions
+from cellmend.model.encoding import KNOTS
+from cellmend.model.likelihoods import Distributions
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.
 torch.set_num_threads(1)

@@ -15,8 +15,8 @@ from cellmend.benchmark.baselines import Frequencies, Marginals, Mixture, OneCla
 from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
 from cellmend.benchmark.methods import METHODS
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas, shorten_rows
-from cellmend.schema import Schema
-from cellmend.tables import read_table
+from cellmend.table.frames import read_table
+from cellmend.table.schema import Schema
 
 RNG = np.random.default_rng(0)
 ROWS_ONLY = {"OC-SVM", "Isolation Forest"}

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.charts import Portrait, axis_of, chart
-from cellmend.schema import Column
+from cellmend.report.charts import Portrait, axis_of, chart
+from cellmend.table.schema import Column
 
 
 def drawn(

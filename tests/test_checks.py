@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellmend.checks import Checks, check, learn_checks, learn_spelling
-from cellmend.reading import Dates, learn_readers, understand
-from cellmend.schema import Schema, SchemaWarning, resolve_schema
-from cellmend.tables import Suspect, Table, read_table
+from cellmend.errors import SchemaWarning
+from cellmend.table.checks import Checks, check, learn_checks, learn_spelling
+from cellmend.table.frames import Suspect, Table, read_table
+from cellmend.table.notation import Dates, learn_readers, understand
+from cellmend.table.schema import Schema, resolve_schema
 
 CITIES = ["Birmingham"] * 60 + ["Florence"] * 50 + ["Boaz"] * 40
 
@@ -117,7 +118,7 @@ def test_a_date_that_cannot_be_is_suspect() -> None:
 # ---------------------------------------------------------------- identifiers, slipped values
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
 def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> None:
     ids = [f"AB-{n:04}" for n in range(100)]
     table = checked({"id": [*ids, "AB-0007", "A0-B1"], "x": [n / 7 for n in range(102)]})
@@ -128,7 +129,7 @@ def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> Non
     assert all(each.meant == () for each in table.suspects)
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
 def test_numbered_rows_are_checked_too() -> None:
     table = checked({"nr": [*range(100), 7], "x": [n / 7 for n in range(101)]})
     assert [each.row for each in table.suspects] == [100]

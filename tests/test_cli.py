@@ -13,7 +13,7 @@ import pytest
 
 import cellmend
 from cellmend import __version__, cli
-from cellmend.files import whole_file
+from cellmend.files.formats import whole_file
 from cellmend.streaming import filesystem
 from tests.conftest import mixed_table
 

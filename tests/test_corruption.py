@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cellmend.benchmark.corruption import NOISES, corrupt
-from cellmend.schema import Schema
+from cellmend.table.schema import Schema
 from tests.conftest import mixed_table
 
 SCHEMA = Schema.from_dict(

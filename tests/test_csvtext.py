@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellmend.csvtext import read_csv_text
+from cellmend.files.csvtext import read_csv_text
 
 CELLS = st.text(st.sampled_from(list('ab01.,;|\t "\näß')), max_size=6)  # no two of them look like UTF-8 in cp1252
 FORMS = [(",", "\n", "utf-8"), (";", "\r\n", "utf-8-sig"), ("\t", "\n", "utf-16"), ("|", "\r\n", "cp1252")]

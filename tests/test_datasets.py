@@ -17,10 +17,10 @@ from cellmend.benchmark.datasets import (
     CONTENT,
     PAPER_TABLES,
     ROW_OUTLIER_TABLES,
-    MissingDatasetError,
     content_hash,
     load_dataset,
 )
+from cellmend.errors import MissingDatasetError
 
 REAL_DATA = os.environ.get("CELLMEND_DATA")
 

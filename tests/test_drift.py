@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from cellmend import CellMender, load
-from cellmend.drift import Summary, differ, divergence
-from cellmend.encoding import TableEncoder
-from cellmend.schema import Column, Schema
-from cellmend.tables import read_table
+from cellmend.model.encoding import TableEncoder
+from cellmend.model.profile import Summary, differ, divergence
+from cellmend.table.frames import read_table
+from cellmend.table.schema import Column, Schema
 from tests.conftest import SMALL
 
 KINDS = {"price": "real", "calls": "count", "city": "category", "grade": "ordinal", "gain": "real"}

@@ -9,15 +9,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellmend.encoding import (
+from cellmend.errors import SchemaError, TableError
+from cellmend.model.encoding import (
     CountColumn,
     LevelColumn,
     OrdinalColumn,
     RealColumn,
     TableEncoder,
 )
-from cellmend.schema import Column, Schema, SchemaError
-from cellmend.tables import TableError, read_table
+from cellmend.table.frames import read_table
+from cellmend.table.schema import Column, Schema
 from tests.conftest import KNOTS_AT
 
 

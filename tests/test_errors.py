@@ -8,8 +8,9 @@ import math
 import pytest
 import torch
 
-from cellmend.encoding import Cells
-from cellmend.errors import (
+from cellmend.model.encoding import Cells
+from cellmend.model.inference import Evidence
+from cellmend.model.suspicion import (
     ErrorRates,
     clean_priors,
     dirty_log_odds,
@@ -21,7 +22,6 @@ from cellmend.errors import (
     wrong_by,
     wrong_log_odds,
 )
-from cellmend.inference import Evidence
 
 NONE = torch.empty(0)
 

@@ -15,11 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
-from cellmend.errors import ErrorRates, clean_priors
 from cellmend.estimator import fit_together
-from cellmend.inference import hidden_ratio, judge_hidden
-from cellmend.tables import read_table
-from cellmend.training import REVISIONS
+from cellmend.model.inference import hidden_ratio, judge_hidden
+from cellmend.model.suspicion import ErrorRates, clean_priors
+from cellmend.model.training import REVISIONS
+from cellmend.table.frames import read_table
 
 from .conftest import SMALL, mixed_table
 
@@ -338,7 +338,7 @@ def test_the_repair_method_decides_scores_repairs_and_probabilities(published, m
 def test_findings_do_not_depend_on_chunks(line_mender, monkeypatch) -> None:
     table = line_table()
     whole = line_mender.findings(table)
-    monkeypatch.setattr("cellmend.inference.CHUNK_NUMBERS", 1000)
+    monkeypatch.setattr("cellmend.model.inference.CHUNK_NUMBERS", 1000)
     pd.testing.assert_frame_equal(line_mender.findings(table), whole)
 
 
@@ -535,7 +535,7 @@ def test_a_clean_table_of_mere_chance_is_left_alone(kind: str) -> None:
 
 def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None:
     """The last revision is that of the fitted networks, for all networks of a mender alike."""
-    monkeypatch.setattr("cellmend.training.REVISIONS", (0.5,))
+    monkeypatch.setattr("cellmend.model.training.REVISIONS", (0.5,))
     seen = []
     original = CellMender._train
 

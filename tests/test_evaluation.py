@@ -10,10 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 from cellmend import CellMender
 from cellmend.benchmark import evaluation
-from cellmend.benchmark.boosting import MissingExtraError
 from cellmend.benchmark.evaluation import (
     BASELINES,
-    EvaluationError,
     Outcome,
     as_typed,
     by_column,
@@ -26,10 +24,9 @@ from cellmend.benchmark.evaluation import (
 )
 from cellmend.benchmark.injection import AS_IT_WAS, KINDS_OF_ERRORS, NAMES, Injected, inject
 from cellmend.benchmark.methods import METHODS
-from cellmend.findings import Finding, Mended
-from cellmend.schema import SchemaWarning
-from cellmend.settings import SettingError
-from cellmend.tables import read_table
+from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
+from cellmend.findings.findings import Finding, Mended
+from cellmend.table.frames import read_table
 from tests.conftest import SMALL
 from tests.test_injection import SCHEMA, people
 
@@ -155,7 +152,7 @@ def related(rows: int = 400) -> pa.Table:
     )
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
 def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
     table, mender = related(), CellMender(**SMALL | {"epochs": 60, "hidden_dim": 64})
     found = evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1, baselines=["Marginals", "RVAE nll"])
@@ -229,7 +226,7 @@ def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch
         evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["LightGBM"])
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
 @pytest.mark.parametrize("name", ["Marginals", "LightGBM", "OC-SVM + Marginals"])
 def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:
     assert set(BASELINES) < set(METHODS)

@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from cellmend.benchmark import experiments, methods
-from cellmend.benchmark.experiments import EXPERIMENTS, Narrow, UnknownNameError, groups, plan, run_experiments
+from cellmend.benchmark.experiments import EXPERIMENTS, Narrow, groups, plan, run_experiments
 from cellmend.benchmark.methods import METHODS, Method, choose, dataset_of
 from cellmend.benchmark.results import Results, Run
+from cellmend.errors import UnknownNameError
 
 WINE = ["fixed_acidity", "volatile_acidity", "citric_acid", "residual_sugar", "chlorides", "free_sulfur_dioxide",
         "total_sulfur_dioxide", "density", "pH", "sulphates", "alcohol", "quality"]  # fmt: skip

@@ -15,7 +15,8 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from cellmend.benchmark.page import write_report
-from cellmend.benchmark.summaries import ResultsError, averages, p_values, read_results
+from cellmend.benchmark.summaries import averages, p_values, read_results
+from cellmend.errors import ResultsError
 
 CHARTS = [
     *("detection", "detection-tables", "detection-kinds", "l2", "repair", "repair-kinds", "repair-tables"),

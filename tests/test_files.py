@@ -13,14 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cellmend.files import (
-    FileError,
-    read_file,
-    refuse_to_overwrite,
-    whole_file,
-    write_table,
-    written_in_pieces,
-)
+from cellmend.errors import FileError
+from cellmend.files.formats import read_file, refuse_to_overwrite, whole_file, write_table, written_in_pieces
 
 
 def test_columns_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
@@ -181,9 +175,7 @@ def with_column(table: pa.Table, name: str, values: list[object]) -> pa.Table:
 
 
 def test_standard_input_is_csv() -> None:
-    code = (
-        "from pathlib import Path; from cellmend.files import read_file; print(read_file(Path('-')).table.to_pydict())"
-    )
+    code = "from cellmend.files.formats import STDIN, read_file; print(read_file(STDIN).table.to_pydict())"
     done = subprocess.run([sys.executable, "-c", code], input=b"a,b\n1,2\n", capture_output=True, check=True)  # noqa: S603
     assert done.stdout.strip() == b"{'a': ['1'], 'b': ['2']}"
 

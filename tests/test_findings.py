@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from cellmend import CellMender, SettingError
-from cellmend.encoding import Cells, LevelColumn
-from cellmend.findings import (
+from cellmend.findings.findings import (
     Expectation,
     Finding,
     Wording,
@@ -26,7 +25,8 @@ from cellmend.findings import (
     to_html,
     with_reasons,
 )
-from cellmend.inference import best
+from cellmend.model.encoding import Cells, LevelColumn
+from cellmend.model.inference import best
 from tests.conftest import SMALL
 
 ROWS = 400
@@ -217,7 +217,7 @@ def test_the_columns_named_are_those_whose_removal_changes_the_expectation_most(
 
 def test_reasons_do_not_depend_on_the_chunk(fitted: CellMender, table, monkeypatch) -> None:
     whole = fitted.findings(table, top=20)["reason"].tolist()
-    monkeypatch.setattr("cellmend.findings.LONGEST_CHUNK", 1)
+    monkeypatch.setattr("cellmend.findings.findings.LONGEST_CHUNK", 1)
     assert fitted.findings(table, top=20)["reason"].tolist() == whole
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from cellmend import inference
-from cellmend.encoding import Cells, LevelColumn, RealColumn
-from cellmend.inference import (
+from cellmend.model import inference
+from cellmend.model.encoding import Cells, LevelColumn, RealColumn
+from cellmend.model.inference import (
     Evidence,
     cell_nll,
     cell_pi,
@@ -24,8 +24,8 @@ from cellmend.inference import (
     pseudo_gibbs,
     reconstruct,
 )
-from cellmend.likelihoods import Distributions
-from cellmend.network import RVAE, clean_logit, stack
+from cellmend.model.likelihoods import Distributions
+from cellmend.model.network import RVAE, clean_logit, stack
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rapidfuzz.distance import OSA, Levenshtein
 
-from cellmend.benchmark.injection import AS_IT_WAS, NAMES, Injected, InjectionError, inject, misspelled, shifted
-from cellmend.reading import learn_readers, understand
+from cellmend.benchmark.injection import AS_IT_WAS, NAMES, Injected, inject, misspelled, shifted
+from cellmend.errors import InjectionError
+from cellmend.table.notation import learn_readers, understand
 
 NUMBERS = ("height", "weight", "reach", "income", "score", "rank")
 SEEDS = st.integers(0, 2**32 - 1)

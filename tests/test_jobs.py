@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend import CellMender, jobs, load
-from cellmend.files import FileError, TableFile, read_file
-from cellmend.findings import Finding
+from cellmend.errors import FileError, StreamError
+from cellmend.files.formats import TableFile, read_file
+from cellmend.findings.findings import Finding
 from cellmend.jobs import Threshold, guarded, read_findings, unguarded, write_findings
-from cellmend.streaming import Stream, StreamError, open_stream
+from cellmend.streaming import Stream, open_stream
 from tests.conftest import SMALL, mixed_table
 
 FDR = Threshold(fdr=0.1)
@@ -308,7 +309,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(job: jobs.Job, tmp_path: P
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cellmend.files._write_bytes", full)
+    monkeypatch.setattr("cellmend.files.formats._write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         job.write_repaired(tmp_path / "repaired.csv")
     assert list(tmp_path.iterdir()) == []

@@ -10,8 +10,8 @@ import torch
 from scipy import stats
 from scipy.special import expit, log_softmax, softmax
 
-from cellmend.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
-from cellmend.likelihoods import (
+from cellmend.model.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
+from cellmend.model.likelihoods import (
     LOG_VARIANCE,
     MIXTURE_LOG_VARIANCE,
     Category,

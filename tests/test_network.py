@@ -8,10 +8,10 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from cellmend.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
-from cellmend.layers import Linear
-from cellmend.likelihoods import Distributions
-from cellmend.network import (
+from cellmend.model.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.layers import Linear
+from cellmend.model.likelihoods import Distributions
+from cellmend.model.network import (
     LOG_IMPOSSIBLE,
     RVAE,
     Latent,
@@ -79,7 +79,7 @@ def slow_hidden(net: RVAE, given: Cells) -> torch.Tensor:
 
 @pytest.mark.parametrize("rows", [ROWS, 3])  # look-up tables, and products for small batches and many levels
 def test_the_first_layer_is_that_of_a_plain_version(rows: int, monkeypatch) -> None:
-    monkeypatch.setattr("cellmend.layers.SMALL_TABLE", 0)
+    monkeypatch.setattr("cellmend.model.layers.SMALL_TABLE", 0)
     net, given = network(), cells(rows)
     hidden = slow_hidden(net, given).relu()
     plain = hidden @ net.encoder_output.weight + net.encoder_output.bias
@@ -88,7 +88,7 @@ def test_the_first_layer_is_that_of_a_plain_version(rows: int, monkeypatch) -> N
 
 def test_gradients_are_the_same_by_look_up_and_by_product(monkeypatch) -> None:
     """Seven levels at most: 40 rows are looked up at once, or multiplied four at a time."""
-    monkeypatch.setattr("cellmend.layers.SMALL_TABLE", 0)
+    monkeypatch.setattr("cellmend.model.layers.SMALL_TABLE", 0)
     net, given = network(), cells()
     net.encode(given).mu.square().sum().backward()
     looked_up = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
@@ -102,8 +102,8 @@ def test_gradients_are_the_same_by_look_up_and_by_product(monkeypatch) -> None:
 @pytest.mark.parametrize("few", [0, 16])  # levels are looked up; levels are ones and zeros
 def test_gradients_of_the_first_layer_are_those_of_the_plain_version(few: int, monkeypatch) -> None:
     """One column has many more levels than the others, so that they are multiplied in two groups."""
-    monkeypatch.setattr("cellmend.layers.FEW_LEVELS", {"cpu": few})
-    monkeypatch.setattr("cellmend.layers.WORTH_A_CUT", 1)
+    monkeypatch.setattr("cellmend.model.layers.FEW_LEVELS", {"cpu": few})
+    monkeypatch.setattr("cellmend.model.layers.WORTH_A_CUT", 1)
     net, given = network(), cells()
     assert len(net.embeddings.counts) == 2
     factor = torch.randn(ROWS, 11, generator=generator(3))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save as safetensors_save
 
 from cellmend import CellMender, ModelFileError, Schema, load
-from cellmend.persistence import KEY, load_model, save_model
+from cellmend.model.file import KEY, load_model, save_model
 
 from .conftest import SMALL, mixed_table
 
@@ -130,7 +130,7 @@ def test_another_file_is_one_sentence(content: bytes, tmp_path) -> None:
 
 
 def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cellmend.persistence.FORMAT", 99)
+    monkeypatch.setattr("cellmend.model.file.FORMAT", 99)
     save_model(tmp_path / "newer", {}, {"a": torch.zeros(1)})
     monkeypatch.undo()
     with pytest.raises(ModelFileError, match=r"newer has format 99; this cellmend reads format 3\. Hint: upgrade"):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellmend.reading import (
+from cellmend.table.notation import (
     Dates,
     Numbers,
     Words,

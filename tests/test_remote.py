@@ -17,8 +17,8 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 import cellmend
 from cellmend import CellMender, streaming
-from cellmend.files import FileError
-from cellmend.streaming import MANIFEST, StreamError, Task, draw, filesystem, open_stream, run, score_batch
+from cellmend.errors import FileError, StreamError
+from cellmend.streaming import MANIFEST, Task, draw, filesystem, open_stream, run, score_batch
 
 from .conftest import follow_recipe
 

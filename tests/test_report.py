@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.findings import Finding
-from cellmend.report import FINDINGS_BYTES, FIRST_PAGE, Facts, write_report
-from cellmend.schema import Column, Schema, infer_schema
+from cellmend.findings.findings import Finding
+from cellmend.report.page import FINDINGS_BYTES, FIRST_PAGE, Facts, write_report
+from cellmend.table.schema import Column, Schema, infer_schema
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>&amp;\u2028'\""
 EMPTY_ELEMENTS = {"meta", "input"}

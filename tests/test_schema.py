@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellmend.schema import (
-    IGNORE,
-    KINDS,
-    Column,
-    Schema,
-    SchemaError,
-    SchemaWarning,
-    infer_column,
-    infer_schema,
-    resolve_schema,
-)
+from cellmend.errors import SchemaError, SchemaWarning
+from cellmend.table.schema import IGNORE, KINDS, Column, Schema, infer_column, infer_schema, resolve_schema
 
 RNG = np.random.default_rng(0)
 

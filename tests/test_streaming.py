@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cellmend import CellMender, SchemaWarning, SettingError
 from cellmend import streaming as s
-from cellmend.files import FileError
+from cellmend.errors import FileError
 from tests.conftest import mixed_table
 from tests.test_jobs import SMALL
 

@@ -10,9 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cellmend.encoding import TableEncoder
-from cellmend.schema import Column, Schema
-from cellmend.tables import Change, TableError, read_table
+from cellmend.errors import TableError
+from cellmend.model.encoding import TableEncoder
+from cellmend.table.frames import Change, read_table
+from cellmend.table.schema import Column, Schema
 
 
 def encoder_for(table, **kinds) -> TableEncoder:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cellmend.encoding import Cells, LevelColumn, RealColumn
-from cellmend.network import RVAE, elbo, gates, rows_of, stack, unstack
-from cellmend.training import Adam, TrainingError, hide_some, train
+from cellmend.errors import TrainingError
+from cellmend.model.encoding import Cells, LevelColumn, RealColumn
+from cellmend.model.network import RVAE, elbo, gates, rows_of, stack, unstack
+from cellmend.model.training import Adam, hide_some, train
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 
@@ -78,8 +79,8 @@ def test_each_cell_has_the_alpha_that_was_last_revised(monkeypatch) -> None:
         used.append(batch)
         return elbo(network, batch, *others, **settings)
 
-    monkeypatch.setattr("cellmend.training.elbo", spy)
-    monkeypatch.setattr("cellmend.training.REVISIONS", (0.5, 0.75, 1.0))
+    monkeypatch.setattr("cellmend.model.training.elbo", spy)
+    monkeypatch.setattr("cellmend.model.training.REVISIONS", (0.5, 0.75, 1.0))
     network = small_network()
     run(network, cells, batch_size=25, epochs=4, revise=revise)
     assert asked == [4, 6]  # after two and three epochs of two batches; not after the last

@@ -9,9 +9,9 @@ import torch
 
 from cellmend import CellMender, SettingError, load
 from cellmend.benchmark.metrics import cell_avprs
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn, RealColumn
-from cellmend.network import RVAE, grow, stack
-from cellmend.training import TrainingError
+from cellmend.errors import TrainingError
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.network import RVAE, grow, stack
 from tests.conftest import KNOTS_AT, PUBLISHED, SMALL
 
 SCHEMA = {"size": "real", "weight": "real", "arm": "real", "city": "category", "land": "category", "code": "category"}

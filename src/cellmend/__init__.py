@@ -11,16 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cellmend.errors import CellmendError, ModelFileError, SchemaError, SchemaWarning, SettingError, TableError
     from cellmend.estimator import CellMender, load
-    from cellmend.persistence import ModelFileError
-    from cellmend.schema import Schema, SchemaError, SchemaWarning
-    from cellmend.settings import PAPER, SettingError
-    from cellmend.tables import TableError
+    from cellmend.settings import PAPER
+    from cellmend.table.schema import Schema
 
 __version__ = "0.1.0"
 __all__ = [
     "PAPER",
     "CellMender",
+    "CellmendError",
     "ModelFileError",
     "Schema",
     "SchemaError",
@@ -32,14 +32,15 @@ __all__ = [
 
 _HOMES = {
     "CellMender": "estimator",
+    "CellmendError": "errors",
+    "ModelFileError": "errors",
     "PAPER": "settings",
+    "Schema": "table.schema",
+    "SchemaError": "errors",
+    "SchemaWarning": "errors",
+    "SettingError": "errors",
+    "TableError": "errors",
     "load": "estimator",
-    "ModelFileError": "persistence",
-    "Schema": "schema",
-    "SchemaError": "schema",
-    "SchemaWarning": "schema",
-    "SettingError": "settings",
-    "TableError": "tables",
 }
 
 

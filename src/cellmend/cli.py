@@ -21,11 +21,12 @@ from rich.table import Table as Shown
 
 import cellmend
 from cellmend.benchmark.commands import bench
+from cellmend.errors import CellmendError, FileError, SettingError
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
-    from cellmend.files import TableFile
-    from cellmend.findings import Finding
+    from cellmend.files.formats import TableFile
+    from cellmend.findings.findings import Finding
     from cellmend.jobs import Job, Repaired, Run, Threshold
     from cellmend.streaming import Stream
 
@@ -83,9 +84,7 @@ def main() -> None:
     except KeyboardInterrupt:
         talk.print("Stopped. Nothing was written that is not whole.")
         sys.exit(130)
-    except Exception as error:
-        if not (type(error).__module__.startswith("cellmend.") or isinstance(error, OSError | MemoryError)):
-            raise
+    except (CellmendError, OSError, MemoryError) as error:
         said = f"cellmend: {error or type(error).__name__}"
         talk.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
@@ -120,7 +119,7 @@ def demo(
     """Find real typing errors in the built-in diamonds table, in under a minute."""
     with (files("cellmend") / "data" / "diamonds.csv.gz").open("rb") as file:
         packed = file.read()
-    from cellmend.files import read_packed
+    from cellmend.files.formats import read_packed
 
     source = read_packed(packed, "diamonds.csv")
     _clean(source, output, _threshold(None, None, None), None, seed, device, None, False, force, quiet, False)
@@ -279,7 +278,7 @@ def score(
     Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
     """
     from cellmend import jobs
-    from cellmend.files import write_table
+    from cellmend.files.formats import write_table
 
     run, folder = _run(engine, address, workers, output), _names_folder(output)
     if not folder:
@@ -358,9 +357,9 @@ def report(
 @app.command()
 def schema(table: TableArgument) -> None:
     """Print the kind of every column, to be edited and given back with --schema."""
-    from cellmend.files import read_file
-    from cellmend.reading import Dates, learn_readers, understand
-    from cellmend.schema import infer_schema
+    from cellmend.files.formats import read_file
+    from cellmend.table.notation import Dates, learn_readers, understand
+    from cellmend.table.schema import infer_schema
 
     found = read_file(table).table
     readers = learn_readers(found, {})
@@ -439,8 +438,6 @@ def _spool(output: str) -> Iterator[Path]:
 
 def _in_units(stream: Stream | None, table: str) -> Stream:
     if stream is None:
-        from cellmend.files import FileError
-
         raise FileError(
             f"To be worked on in parts, the table must be Parquet, Arrow or CSV files; {table} is none. "
             "Hint: without --engine, and with a file for -o, it can be of other kinds."
@@ -473,7 +470,7 @@ def _tell_large(done: Repaired, threshold: Threshold, written: Sequence[str], *,
 
 def _refuse(paths: Sequence[Path], force: bool) -> None:
     """Before the work: nothing is overwritten, and there is a folder for every file or room for one."""
-    from cellmend.files import STDIN, FileError, refuse_to_overwrite
+    from cellmend.files.formats import STDIN, refuse_to_overwrite
 
     files_only = [path for path in paths if path != STDIN]
     refuse_to_overwrite(files_only, force=force)
@@ -485,7 +482,7 @@ def _refuse(paths: Sequence[Path], force: bool) -> None:
 @contextmanager
 def _room(folder: Path, paths: Sequence[Path], force: bool) -> Iterator[None]:
     """The folder, made before the work so that it is known to be writable; gone again if nothing came of it."""
-    from cellmend.files import refuse_to_overwrite
+    from cellmend.files.formats import refuse_to_overwrite
 
     refuse_to_overwrite(paths, force=force)
     folder.mkdir(parents=True, exist_ok=True)
@@ -498,7 +495,7 @@ def _room(folder: Path, paths: Sequence[Path], force: bool) -> Iterator[None]:
 
 def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
     from cellmend.jobs import Threshold
-    from cellmend.settings import SettingError, check_number
+    from cellmend.settings import check_number
 
     given = {name: v for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None}
     if len(given) > 1:
@@ -512,7 +509,7 @@ def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> T
 
 
 def _read(table: Path, quiet: bool) -> TableFile:
-    from cellmend.files import read_file
+    from cellmend.files.formats import read_file
 
     if quiet or not talk.is_terminal:
         return read_file(table)
@@ -522,7 +519,7 @@ def _read(table: Path, quiet: bool) -> TableFile:
 
 def _mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:
     from cellmend.estimator import CellMender
-    from cellmend.schema import Schema
+    from cellmend.table.schema import Schema
 
     kinds = None if schema is None else Schema.load(schema)
     return CellMender(schema=kinds, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet)
@@ -597,7 +594,7 @@ def _figure(cell: Any) -> str:
 
 
 def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
-    from cellmend.findings import about, short
+    from cellmend.findings.findings import about, short
 
     shown = Shown(title=f"Most suspicious cells of {name}")
     for title in ("row", "column", "value", "suspicion", "repair", "expected"):

@@ -19,21 +19,8 @@ from torch import Generator, Tensor
 from torch.nn.functional import softplus
 
 import cellmend
-from cellmend.checks import Checks, check, learn_checks
-from cellmend.drift import RECENT, Summary, moved
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
-from cellmend.errors import (
-    RARE_SHARE,
-    ErrorRates,
-    clean_priors,
-    estimate_rates,
-    expected_errors,
-    fdr_cutoff,
-    log_odds,
-    wrong_alone,
-    wrong_by,
-)
-from cellmend.findings import (
+from cellmend.errors import ModelFileError, SettingError, TableError
+from cellmend.findings.findings import (
     EXPLAINED,
     Expectation,
     Finding,
@@ -48,7 +35,9 @@ from cellmend.findings import (
     swapped,
     with_reasons,
 )
-from cellmend.inference import (
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
+from cellmend.model.file import load_model, save_model
+from cellmend.model.inference import (
     Evidence,
     Reconstruction,
     cell_nll,
@@ -66,10 +55,25 @@ from cellmend.inference import (
     lower_bound,
     reconstruct,
 )
-from cellmend.likelihoods import Distributions
-from cellmend.network import RVAE, grow, stack, unstack
-from cellmend.persistence import ModelFileError, load_model, save_model
-from cellmend.reading import (
+from cellmend.model.likelihoods import Distributions
+from cellmend.model.network import RVAE, grow, stack, unstack
+from cellmend.model.profile import RECENT, Summary, moved
+from cellmend.model.suspicion import (
+    RARE_SHARE,
+    ErrorRates,
+    clean_priors,
+    estimate_rates,
+    expected_errors,
+    fdr_cutoff,
+    log_odds,
+    wrong_alone,
+    wrong_by,
+)
+from cellmend.model.training import Keeper, Team, decay_of_each, progress, train
+from cellmend.settings import SCORES, check_method, check_number, check_settings, one_of
+from cellmend.table.checks import Checks, check, learn_checks
+from cellmend.table.frames import Suspect, Table, read_table
+from cellmend.table.notation import (
     Dates,
     Numbers,
     Reader,
@@ -80,10 +84,7 @@ from cellmend.reading import (
     readers_to_json,
     understand,
 )
-from cellmend.schema import DATE, IGNORE, Schema, declared_kinds, resolve_schema
-from cellmend.settings import SCORES, SettingError, check_method, check_number, check_settings, one_of
-from cellmend.tables import Suspect, Table, TableError, read_table
-from cellmend.training import Keeper, Team, decay_of_each, progress, train
+from cellmend.table.schema import DATE, IGNORE, Schema, declared_kinds, resolve_schema
 
 SMALL_TABLE = 4000  # rows
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps

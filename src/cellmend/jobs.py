@@ -14,14 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellmend.drift import Summary
-from cellmend.encoding import EncodedColumn, LevelColumn
+from cellmend.errors import SchemaWarning, TableError
 from cellmend.estimator import CellMender
-from cellmend.files import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
-from cellmend.findings import Finding, Mended, show
-from cellmend.reading import describe_columns, learn_readers, tidy, understand
-from cellmend.report import Facts, write_report
-from cellmend.schema import SchemaWarning, declared_kinds
+from cellmend.files.formats import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
+from cellmend.findings.findings import Finding, Mended, show
+from cellmend.model.encoding import EncodedColumn, LevelColumn
+from cellmend.model.profile import Summary
+from cellmend.model.training import progress
+from cellmend.report.page import Facts, write_report
 from cellmend.streaming import (
     LEARNED,
     STREAMED,
@@ -46,7 +46,8 @@ from cellmend.streaming import (
     scores_schema,
     summary_of,
 )
-from cellmend.training import progress
+from cellmend.table.notation import describe_columns, learn_readers, tidy, understand
+from cellmend.table.schema import declared_kinds
 
 SHOWN_LEVELS = 5  # of those that an update added
 FORMULA = re.compile(
@@ -57,10 +58,6 @@ FORMULA = re.compile(
 LARGE = 100_000  # rows, from which on a table is scored in pieces
 VERY_LARGE = 1_000_000  # rows, from which on it is fitted, cleaned and repaired without being held
 LARGE_CSV = 2**28  # bytes
-
-
-class JobError(ValueError):
-    """A table that does not fit its model."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +186,7 @@ def _same_columns(name: str, own: Sequence[str], mender: CellMender) -> None:
     names = mender.names_ or []
     check_columns(own, names, name)
     if list(own) != names:
-        raise JobError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
+        raise TableError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
 
 
 def judge(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from cellmend.errors import SettingError
+
 WEIGHTS = ("coordinate", "amortized", "none")
 REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
@@ -67,16 +69,12 @@ MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patie
 ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
 
 
-class SettingError(ValueError):
-    """A setting of CellMender that cannot be."""
-
-
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse the first setting that cannot be, in one sentence.
 
     >>> check_settings(dict.fromkeys(MAY_BE_NONE) | PAPER | {"alpha": 1.0, "threshold": 0.5})
     Traceback (most recent call last):
-    cellmend.settings.SettingError: alpha must be between 0 and 1; it is 1.0.
+    cellmend.errors.SettingError: alpha must be between 0 and 1; it is 1.0.
     """
     one_of("weights", settings["weights"], WEIGHTS)
     one_of("outlier", settings["outlier"], OUTLIERS)

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.findings import Finding
-from cellmend.report import Facts, write_report
-from cellmend.schema import Column, Schema
+from cellmend.findings.findings import Finding
+from cellmend.report.page import Facts, write_report
+from cellmend.table.schema import Column, Schema
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from tests.conftest import follow_recipe
 
 from cellmend import CellMender, load
-from cellmend.engines import EngineError
 from cellmend.engines.spark import score
-from cellmend.streaming import StreamError, score_batch
+from cellmend.errors import EngineError, StreamError
+from cellmend.streaming import score_batch
 
 # Spark says so of all that it does with Arrow, whether pandas has a part in it or not.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

@@ -18,9 +18,9 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import OneClassSVM
 
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
-from cellmend.schema import Schema, resolve_schema
-from cellmend.tables import Table, read_table
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
+from cellmend.table.frames import Table, read_table
+from cellmend.table.schema import Schema, resolve_schema
 
 Floats = NDArray[np.float64]
 FLAGGED = 0.05  # share of the worst cells that `repair` changes: a baseline has no probabilities

@@ -10,8 +10,9 @@ import torch
 from scipy.stats import rankdata
 
 from cellmend.benchmark.baselines import CellBaseline, Expected, Floats, Marginals, RepairBaseline
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn
-from cellmend.schema import Schema
+from cellmend.errors import MissingExtraError
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.table.schema import Schema
 
 FOLDS = 3
 # With LightGBM's own regularisation rare classes diverge.
@@ -23,10 +24,6 @@ TREES: dict[str, Any] = {
     "verbose": -1,
 }
 LEAST_PROBABILITY = 1e-9
-
-
-class MissingExtraError(ImportError):
-    """An optional part that is not installed."""
 
 
 class LightGBMColumns(RepairBaseline):

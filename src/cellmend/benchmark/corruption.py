@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.encoding import EncodedColumn, LevelColumn, TableEncoder
-from cellmend.schema import Schema
-from cellmend.tables import read_table
+from cellmend.model.encoding import EncodedColumn, LevelColumn, TableEncoder
+from cellmend.table.frames import read_table
+from cellmend.table.schema import Schema
 
 CELLS = 0.2  # share of the cells of a chosen row
 Rng = np.random.Generator

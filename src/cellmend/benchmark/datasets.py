@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
-from cellmend.files import whole_file
-from cellmend.schema import Column, Schema
+from cellmend.errors import MissingDatasetError
+from cellmend.files.formats import whole_file
+from cellmend.table.schema import Column, Schema
 
 PAPER_TABLES = ("wine", "adult", "credit_default", "letter")
 ROW_OUTLIER_TABLES = (
@@ -72,10 +73,6 @@ PACKED = Path(__file__).parent.parent / "data" / "diamonds.csv.gz"
 ADULT_TEST_ROWS = 16281  # OpenML has UCI's test part first, then the training part, which the paper uses
 
 
-class MissingDatasetError(LookupError):
-    """A table that cannot be had."""
-
-
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A clean table, its kinds and levels as in the paper, and which rows are outliers, if that is known."""
@@ -91,7 +88,7 @@ def load_dataset(name: str) -> Dataset:
 
     >>> load_dataset("wien")
     Traceback (most recent call last):
-    cellmend.benchmark.datasets.MissingDatasetError: There is no dataset 'wien'. Did you mean 'wine'?
+    cellmend.errors.MissingDatasetError: There is no dataset 'wien'. Did you mean 'wine'?
     """
     if name not in KNOWN:
         raise MissingDatasetError(_unknown(name))

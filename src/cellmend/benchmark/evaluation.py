@@ -12,26 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.base import clone
 
-from cellmend.benchmark.boosting import MissingExtraError
 from cellmend.benchmark.injection import NAMES, Injected, Ints, Target, as_numbers, inject
 from cellmend.benchmark.methods import METHODS
 from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
+from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
-from cellmend.findings import Mended
-from cellmend.reading import understand
-from cellmend.schema import Schema, did_you_mean, family, level_text, plain
+from cellmend.findings.findings import Mended
 from cellmend.settings import check_number
-from cellmend.tables import read_table
+from cellmend.table.frames import read_table
+from cellmend.table.notation import understand
+from cellmend.table.schema import Schema, family, level_text, plain
 
 RIGHT = 0.05  # standard deviations that a repaired number may be off
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
 BASELINES = tuple(
     name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", *ROWS_ONLY)
 )  # they judge cells, and need no labels to choose a setting
-
-
-class EvaluationError(ValueError):
-    """A share of rows that cannot be, or a baseline that nobody knows."""
 
 
 # ---------------------------------------------------------------- how well they are found and repaired

@@ -14,21 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from cellmend.benchmark.boosting import MissingExtraError
 from cellmend.benchmark.corruption import NOISES, corrupt
-from cellmend.benchmark.datasets import FURTHER_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset, MissingDatasetError
+from cellmend.benchmark.datasets import FURTHER_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
 from cellmend.benchmark.methods import METHODS, Setting, choose, dataset_of
 from cellmend.benchmark.metrics import calibration, cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
-from cellmend.schema import Schema
+from cellmend.errors import MissingDatasetError, MissingExtraError, UnknownNameError
+from cellmend.table.schema import Schema
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.5)
 ALPHAS = (0.2, 0.5, 0.8, 0.9, 0.99)
 TOGETHER = 100  # networks trained as one on a GPU
-
-
-class UnknownNameError(ValueError):
-    """An experiment or method that does not exist."""
 
 
 # ---------------------------------------------------------------- runs

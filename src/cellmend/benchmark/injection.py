@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from cellmend.benchmark.corruption import NOISES, Rng
 from cellmend.benchmark.metrics import Floats, Mask
-from cellmend.encoding import EncodedColumn, LevelColumn, NumberColumn, TableEncoder
-from cellmend.reading import Dates, Reader, Words, learn_readers, understand
-from cellmend.schema import IGNORE, Schema, SchemaWarning, family, plain, resolve_schema
-from cellmend.tables import Table, read_table
+from cellmend.errors import InjectionError, SchemaWarning
+from cellmend.model.encoding import EncodedColumn, LevelColumn, NumberColumn, TableEncoder
+from cellmend.table.frames import Table, read_table
+from cellmend.table.notation import Dates, Reader, Words, learn_readers, understand
+from cellmend.table.schema import IGNORE, Schema, family, plain, resolve_schema
 
 Ints = NDArray[np.int64]
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
@@ -32,10 +33,6 @@ MOST_ERRORS = 3  # in a row, and in no more than a third of its cells; a swap co
 AS_IT_WAS = -1  # in place of a kind's number
 UNITS, SHIFTS = (1, 3, -1, -3), (1, 2, -1, -2)  # powers of ten
 DIGITS = string.digits + "oOlISx"  # that are typed for one another
-
-
-class InjectionError(ValueError):
-    """A table without a cell that an error could be made in."""
 
 
 # ---------------------------------------------------------------- columns that errors get into

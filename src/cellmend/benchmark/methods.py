@@ -17,8 +17,8 @@ from cellmend.benchmark.datasets import Dataset, load_dataset
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas
 from cellmend.estimator import CellMender, fit_together
-from cellmend.schema import Schema
 from cellmend.settings import PAPER
+from cellmend.table.schema import Schema
 
 DECAYS = (0.0, 0.1, 1.0, 5.0, 10.0, 100.0)
 SPARSITIES = (0.001, 0.01, 0.1, 1.0)

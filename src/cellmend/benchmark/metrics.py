@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from cellmend.errors import fdr_cutoff
-from cellmend.schema import level_text
+from cellmend.model.suspicion import fdr_cutoff
+from cellmend.table.schema import level_text
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -12,12 +12,12 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn
-from cellmend.layers import Linear
-from cellmend.likelihoods import Distributions, constant
-from cellmend.network import ColumnNetwork, stack, unstack
-from cellmend.schema import Schema
-from cellmend.training import Clock, decay_of_each, maximise
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.model.layers import Linear
+from cellmend.model.likelihoods import Distributions, constant
+from cellmend.model.network import ColumnNetwork, stack, unstack
+from cellmend.model.training import Clock, decay_of_each, maximise
+from cellmend.table.schema import Schema
 
 EPOCHS = 100
 BATCH = 150

@@ -14,11 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_ind
 
+from cellmend.errors import ResultsError
+
 RUN = ["experiment", "table", "noise", "level", "seed", "method", "setting"]  # what makes a run the same run
-
-
-class ResultsError(ValueError):
-    """The results file holds nothing to report."""
 
 
 @dataclass(frozen=True)

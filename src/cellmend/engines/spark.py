@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellmend.engines import EngineError
+from cellmend.errors import EngineError
 from cellmend.streaming import check_columns, digest_of, load_once, score_batch, scores_schema
 
 

@@ -21,13 +21,13 @@ import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cellmend.encoding import Cells
-from cellmend.engines import EngineError, connected, reason
-from cellmend.errors import RARE_SHARE, clean_priors, estimate_rates, expected_errors
+from cellmend.engines import connected, reason
+from cellmend.errors import EngineError, SettingError
 from cellmend.estimator import CellMender, load
-from cellmend.files import whole_file
-from cellmend.inference import hidden_ratio
-from cellmend.settings import SettingError
+from cellmend.files.formats import whole_file
+from cellmend.model.encoding import Cells
+from cellmend.model.inference import hidden_ratio
+from cellmend.model.suspicion import RARE_SHARE, clean_priors, estimate_rates, expected_errors
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
 
 KEEP_EVERY = 5  # epochs

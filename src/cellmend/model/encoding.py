@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.schema import DATE, IGNORE, KINDS, Column, Level, Schema, SchemaError, family, level_text, plain
-from cellmend.tables import Change, Table, TableError
+from cellmend.errors import SchemaError, TableError
+from cellmend.table.frames import Change, Table
+from cellmend.table.schema import DATE, IGNORE, KINDS, Column, Level, Schema, family, level_text, plain
 
 MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
 RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decimals
@@ -255,7 +256,7 @@ class TableEncoder:
     `columns` stand grouped by kind, so that the network handles a kind as one slice, those of few levels first when
     fitted; `positions[d]` is the place of model column d in the user's table.
 
-    >>> from cellmend.tables import read_table
+    >>> from cellmend.table.frames import read_table
     >>> table = read_table(np.array([[1.0], [3.0]]))
     >>> encoder = TableEncoder.fit(Schema((Column("x0", "real"),)), table)
     >>> encoder.encode(table).values.tolist()

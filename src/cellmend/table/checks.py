@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA, Levenshtein
 from rapidfuzz.process import cdist
 
-from cellmend.reading import Dates, Numbers, Words, form_of, strange_cells
-from cellmend.schema import IDENTIFIER_NAME, IGNORE, MOST_IDENTIFIERS, Schema, family, level_text, plain
-from cellmend.tables import Suspect, Table
+from cellmend.table.frames import Suspect, Table
+from cellmend.table.notation import Dates, Numbers, Words, form_of, strange_cells
+from cellmend.table.schema import IDENTIFIER_NAME, IGNORE, MOST_IDENTIFIERS, Schema, family, level_text, plain
 
 FREQUENT = 3  # cells at least that hold a value which others may be misspellings of
 MOST_ALIKE = 5000  # frequent values of a column that are looked at, and ten times as many rare ones

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.encoding import Cells, EncodedColumn, LevelColumn, RealColumn, TableEncoder
-from cellmend.inference import Reconstruction, best, for_each_network, over_networks, probabilities_of
-from cellmend.network import RVAE
-from cellmend.reading import Dates, Numbers, Reader
-from cellmend.tables import Change, Suspect, Table
+from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, RealColumn, TableEncoder
+from cellmend.model.inference import Reconstruction, best, for_each_network, over_networks, probabilities_of
+from cellmend.model.network import RVAE
+from cellmend.table.frames import Change, Suspect, Table
+from cellmend.table.notation import Dates, Numbers, Reader
 
 TYPES = {
     "row": pa.int64(),

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from cellmend.errors import FileError
+
 Changes = Mapping[int, Mapping[int, str]]  # row -> column -> new text of the cell
 
 DELIMITERS = ",;\t|"
@@ -24,10 +26,6 @@ UNIT_SEPARATOR = "\x1f"  # a delimiter that no text holds
 LOOKED_AT = 200  # records from which the delimiter is told
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 QUOTE, NEWLINE, RETURN = b'"\n\r'
-
-
-class FileError(ValueError):
-    """A file that cannot be read or written as a table."""
 
 
 @dataclass(frozen=True)

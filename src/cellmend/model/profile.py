@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cellmend.encoding import KNOTS, Cells, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.encoding import KNOTS, Cells, EncodedColumn, LevelColumn, RealColumn
 
 LEAST_MOVED = 0.02  # bits: a Gaussian that moved by a third of its deviation, or 2 % of the cells that became 10 %
 SURE = 4.5  # standard deviations of a normal that chance must be beaten by: once in 300,000 columns

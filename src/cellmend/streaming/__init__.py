@@ -32,15 +32,16 @@ from numpy.typing import NDArray
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
 from sklearn.utils import check_random_state
 
-from cellmend.checks import learn_spelling
-from cellmend.csvtext import read_csv_text
-from cellmend.drift import Summary
-from cellmend.errors import LEAST_FLAGGED, fdr_cutoff
+from cellmend.errors import FileError, SchemaWarning, StreamError, did_you_mean
 from cellmend.estimator import CellMender, load
-from cellmend.files import COMPRESSIONS, FileError, whole_file
-from cellmend.findings import Finding, show
-from cellmend.reading import Dates, learn_readers, understand
-from cellmend.schema import Column, Schema, SchemaWarning, declared_kinds, did_you_mean, plain, resolve_schema
+from cellmend.files.csvtext import read_csv_text
+from cellmend.files.formats import COMPRESSIONS, whole_file
+from cellmend.findings.findings import Finding, show
+from cellmend.model.profile import Summary
+from cellmend.model.suspicion import LEAST_FLAGGED, fdr_cutoff
+from cellmend.table.checks import learn_spelling
+from cellmend.table.notation import Dates, learn_readers, understand
+from cellmend.table.schema import Column, Schema, declared_kinds, plain, resolve_schema
 
 PIECE = 100_000  # rows that are held at once
 UNIT = 500_000  # rows that a unit has at least, if its file has
@@ -64,10 +65,6 @@ FINDINGS = pa.schema(
 )
 SUMMARY = "cellmend.summary"  # key of the metadata of a part with scores
 Item = TypeVar("Item")
-
-
-class StreamError(ValueError):
-    """A table that does not fit its model, or a folder that holds something else than the run asked for."""
 
 
 # ---------------------------------------------------------------- one batch, the step that every engine calls
@@ -144,7 +141,7 @@ def check_columns(own: Sequence[str], names: Sequence[str], name: str) -> None:
     >>> check_columns(["b", "a"], ["a", "b"], "The batch")
     >>> check_columns(["b", "ages"], ["age", "b"], "The batch")
     Traceback (most recent call last):
-    cellmend.streaming.StreamError: The batch must have the columns of the model; it lacks 'age'. Did you mean 'ages'? \
+    cellmend.errors.StreamError: The batch must have the columns of the model; it lacks 'age'. Did you mean 'ages'? \
 Hint: fit a model to this table.
     """
     for what, odd, near in (

@@ -13,15 +13,12 @@ from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 from torch import Tensor
 
-from cellmend.files import whole_file
+from cellmend.errors import ModelFileError
+from cellmend.files.formats import whole_file
 
 FORMAT = 3
 LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
-
-
-class ModelFileError(ValueError):
-    """A model file that cannot be read."""
 
 
 def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:

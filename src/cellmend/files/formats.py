@@ -25,9 +25,8 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 
-from cellmend.csvtext import Changes, CsvText, misfit, named, read_csv_text, split
-from cellmend.csvtext import FileError as FileError
-from cellmend.schema import did_you_mean
+from cellmend.errors import FileError, did_you_mean
+from cellmend.files.csvtext import Changes, CsvText, misfit, named, read_csv_text, split
 
 STDIN = Path("-")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}

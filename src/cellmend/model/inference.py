@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from cellmend.encoding import Cells
-from cellmend.network import LOG_IMPOSSIBLE, RVAE, clean_logit, elbo, rows_of, sample_latent
+from cellmend.model.encoding import Cells
+from cellmend.model.network import LOG_IMPOSSIBLE, RVAE, clean_logit, elbo, rows_of, sample_latent
 
 READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden first
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong

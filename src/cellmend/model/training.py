@@ -13,18 +13,15 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor, nn
 
-from cellmend.encoding import Cells, take_rows
-from cellmend.layers import SIDES, Side, rejoin
-from cellmend.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of
+from cellmend.errors import TrainingError
+from cellmend.model.encoding import Cells, take_rows
+from cellmend.model.layers import SIDES, Side, rejoin
+from cellmend.model.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of
 
 CAPTURING = Lock()
 NOTHING_ELSE: Mapping[str, Tensor] = MappingProxyType({})
 PIECE = {"cpu": 2**30, "cuda": 2**14}  # weights that Adam updates as one; on a GPU by one block of threads
 REVISIONS = (0.1, 0.2, 0.35, 0.5, 0.7)  # when alpha is revised, as a share of the epochs
-
-
-class TrainingError(RuntimeError):
-    """Training that did not end in finite weights."""
 
 
 def train(

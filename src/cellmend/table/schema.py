@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
@@ -15,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 from numpy.typing import NDArray
+
+from cellmend.errors import SchemaError, SchemaWarning, did_you_mean
 
 Level = str | int | float | bool
 
@@ -37,14 +38,6 @@ FEWEST_DIGITS = 5  # of codes such as zip codes, all of one length
 CODE_REPEATS = 5  # cells for each code; less, and the numbers may be quantities
 MOST_IDENTIFIERS = 0.98  # of the values must be different: an identifier may stand twice by mistake
 LARGEST_EXACT_WHOLE = 2**53  # beyond it neighbouring whole numbers are equal as floats
-
-
-class SchemaError(ValueError):
-    """A schema that cannot be read, or that does not fit the table."""
-
-
-class SchemaWarning(UserWarning):
-    """A column is left out of the model."""
 
 
 @dataclass(frozen=True)
@@ -416,13 +409,3 @@ def _dump(entry: dict[str, Any]) -> str:
         return text
     # Some control characters only survive escaped.
     return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=10_000)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint at the known word that is nearest, if one is near.
-
-    >>> did_you_mean("catgory", KINDS)
-    " Did you mean 'category'?"
-    """
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""

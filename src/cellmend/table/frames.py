@@ -18,11 +18,8 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from cellmend.schema import LARGEST_EXACT_WHOLE, Level, family, level_text
-
-
-class TableError(ValueError):
-    """A table that cannot be read, or that does not fit the model."""
+from cellmend.errors import TableError
+from cellmend.table.schema import LARGEST_EXACT_WHOLE, Level, family, level_text
 
 
 @dataclass(frozen=True)

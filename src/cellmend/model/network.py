@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.encoding import Cells, EncodedColumn
-from cellmend.layers import (
+from cellmend.model.encoding import Cells, EncodedColumn
+from cellmend.model.layers import (
     NOTHING_ASIDE,
     REGISTER,
     Embeddings,
@@ -31,7 +31,7 @@ from cellmend.layers import (
     join,
     rejoin,
 )
-from cellmend.likelihoods import Distributions, Likelihood, make_likelihood
+from cellmend.model.likelihoods import Distributions, Likelihood, make_likelihood
 
 LOG_IMPOSSIBLE = -100.0  # log probability, when clean, of a value that its column cannot hold
 LATENT_LOG_VARIANCE = (-15.0, 15.0)  # far beyond what training reaches; keeps samples finite

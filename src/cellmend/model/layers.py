@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.likelihoods import Likelihood, constant, padded_rows
+from cellmend.model.likelihoods import Likelihood, constant, padded_rows
 
 REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.schema import LARGEST_EXACT_WHOLE, are_codes, family, readable
+from cellmend.table.schema import LARGEST_EXACT_WHOLE, are_codes, family, readable
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})  # in any column, whatever the case
 MISSING_NUMBERS = MISSING | {"none", "nil", "missing", "unknown", "-", "--", "?", "."}  # where numbers are expected

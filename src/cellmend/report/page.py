@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cellmend.charts import Counts, Portrait, cell_html, chart, counted, cut, escaped, html_table
-from cellmend.files import whole_file
-from cellmend.findings import Finding, show
-from cellmend.schema import IGNORE, LARGEST_EXACT_WHOLE, Column, Schema, level_text, plain
+from cellmend.files.formats import whole_file
+from cellmend.findings.findings import Finding, show
+from cellmend.report.charts import Counts, Portrait, cell_html, chart, counted, cut, escaped, html_table
+from cellmend.table.schema import IGNORE, LARGEST_EXACT_WHOLE, Column, Schema, level_text, plain
 
 SECTIONS = {
     "map": "Where the flagged cells are",

@@ -1,0 +1,1 @@
+"""Flagged cells with repairs and reasons."""
