@@ -16,12 +16,12 @@ from cellmend.model.suspicion import (
     dirty_log_odds,
     estimate_rates,
     expected_errors,
-    fdr_cutoff,
     log_odds,
     temper,
     wrong_by,
     wrong_log_odds,
 )
+from cellmend.settings import fdr_cutoff
 
 NONE = torch.empty(0)
 

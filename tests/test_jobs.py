@@ -19,7 +19,8 @@ from cellmend import CellMender, jobs, load
 from cellmend.errors import FileError, StreamError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.findings.findings import Finding
-from cellmend.jobs import Threshold, guarded, read_findings, unguarded, write_findings
+from cellmend.jobs import guarded, read_findings, unguarded, write_findings
+from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
 from tests.conftest import SMALL, mixed_table
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.files.formats import TableFile
     from cellmend.findings.findings import Finding
-    from cellmend.jobs import Job, Repaired, Run, Threshold
+    from cellmend.jobs import Job, Repaired, Run
+    from cellmend.settings import Threshold
     from cellmend.streaming import Stream
 
 SHOWN = 25  # findings printed
@@ -494,8 +495,7 @@ def _room(folder: Path, paths: Sequence[Path], force: bool) -> Iterator[None]:
 
 
 def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
-    from cellmend.jobs import Threshold
-    from cellmend.settings import check_number
+    from cellmend.settings import Threshold, check_number
 
     given = {name: v for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None}
     if len(given) > 1:

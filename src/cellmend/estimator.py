@@ -64,13 +64,12 @@ from cellmend.model.suspicion import (
     clean_priors,
     estimate_rates,
     expected_errors,
-    fdr_cutoff,
     log_odds,
     wrong_alone,
     wrong_by,
 )
 from cellmend.model.training import Keeper, Team, decay_of_each, progress, train
-from cellmend.settings import SCORES, check_method, check_number, check_settings, one_of
+from cellmend.settings import SCORES, Threshold, check_method, check_settings, one_of
 from cellmend.table.checks import Checks, check, learn_checks
 from cellmend.table.frames import Suspect, Table, read_table
 from cellmend.table.notation import (
@@ -691,15 +690,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self, whole: NDArray[np.float64], fdr: float | None, suspicion: float | None, top: int | None
     ) -> NDArray[np.bool_]:
         """Which cells the user asked for, by one of the three or by the threshold of the settings, (N, all columns)."""
-        given = [name for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None]
-        if len(given) > 1:
-            raise SettingError(f"Only one of fdr, suspicion and top may be given; {' and '.join(given)} are.")
-        if fdr is not None:
-            return whole >= fdr_cutoff(whole, check_number("fdr", fdr))
-        if top is not None:
-            most = min(int(check_number("top", top)), whole.size)
-            return (whole >= np.partition(whole, whole.size - most, axis=None)[-most]) & (whole > 0)
-        return whole >= (self.threshold if suspicion is None else check_number("suspicion", suspicion))
+        nothing_asked = fdr is None and suspicion is None and top is None
+        return Threshold(fdr, self.threshold if nothing_asked else suspicion, top).flag(whole)
 
     def _find(self, table: Table, whole: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
         """The flagged cells with reasons, the most suspicious first."""

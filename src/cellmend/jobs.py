@@ -22,6 +22,7 @@ from cellmend.model.encoding import EncodedColumn, LevelColumn
 from cellmend.model.profile import Summary
 from cellmend.model.training import progress
 from cellmend.report.page import Facts, write_report
+from cellmend.settings import Threshold
 from cellmend.streaming import (
     LEARNED,
     STREAMED,
@@ -58,20 +59,6 @@ FORMULA = re.compile(
 LARGE = 100_000  # rows, from which on a table is scored in pieces
 VERY_LARGE = 1_000_000  # rows, from which on it is fitted, cleaned and repaired without being held
 LARGE_CSV = 2**28  # bytes
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """Which cells are flagged; one of the three is given."""
-
-    fdr: float | None = None
-    suspicion: float | None = None
-    top: int | None = None
-
-    def __str__(self) -> str:
-        if self.fdr is not None:
-            return f"at most {100 * self.fdr:g} % false alarms expected"
-        return f"the {self.top:,} most suspicious" if self.top else f"suspicion of at least {self.suspicion:g}"
 
 
 @dataclass(frozen=True)

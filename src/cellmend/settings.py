@@ -1,11 +1,15 @@
-"""What can be set: the published settings, and what each setting must be."""
+"""What can be set: the published settings, what each setting must be, and which cells are flagged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cellmend.errors import SettingError
 
@@ -66,6 +70,7 @@ NUMBERS = {
 
 
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
+LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
 ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
 
 
@@ -121,3 +126,68 @@ def one_of(name: str, value: Any, known: Sequence[str]) -> str:
     if value not in known:
         raise SettingError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
     return str(value)
+
+
+# ---------------------------------------------------------------- which cells are flagged
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Which cells are flagged: of at least this suspicion, the `top` most suspicious, or as many as keep the expected
+    share of false alarms at `fdr`. One of the three is given.
+
+    >>> Threshold(top=2).flag(np.array([[0.1, 0.9], [0.8, 0.0]])).tolist()
+    [[False, True], [True, False]]
+    """
+
+    fdr: float | None = None
+    suspicion: float | None = None
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if len(given) != 1:
+            which = f"{' and '.join(given)} are" if given else "none is"
+            raise SettingError(f"Only one of fdr, suspicion and top may be given; {which}.")
+        for name, value in given.items():
+            check_number(name, value)
+
+    def __str__(self) -> str:
+        if self.fdr is not None:
+            return f"at most {100 * self.fdr:g} % false alarms expected"
+        return f"the {self.top:,} most suspicious" if self.top else f"suspicion of at least {self.suspicion:g}"
+
+    def cutoff(self, suspicion: NDArray[np.float64]) -> float:
+        """The least suspicion that is flagged, from that of all cells of a table in any shape."""
+        if self.fdr is not None:
+            return fdr_cutoff(suspicion, self.fdr)
+        if self.top is not None:
+            most = min(int(self.top), suspicion.size)
+            if not most:
+                return math.inf
+            least = float(np.partition(suspicion, suspicion.size - most, axis=None)[-most])
+            return max(least, math.ulp(0.0))  # what is beyond doubt is never flagged
+        return float(self.suspicion or 0.0)
+
+    def flag(self, suspicion: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which cells are flagged, in the shape of the suspicion."""
+        return suspicion >= self.cutoff(suspicion)
+
+
+def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
+    """The least suspicion such that of the cells from it on at most the share `fdr` is expected to be clean.
+
+    It is never below one half: many sure errors would else allow for cells that are probably right.
+
+    >>> fdr_cutoff(np.array([0.99, 0.95, 0.8, 0.3]), 0.1)
+    0.8
+    >>> fdr_cutoff(np.array([0.5]), 0.1)
+    inf
+    >>> fdr_cutoff(np.array([1.0] * 99 + [0.6, 0.1]), 0.1)
+    0.6
+    """
+    levels, counts = np.unique(suspicion[suspicion >= LEAST_FLAGGED], return_counts=True)
+    levels, counts = levels[::-1], counts[::-1]
+    clean = np.cumsum(counts * (1 - levels)) / np.cumsum(counts)  # rises
+    allowed = np.searchsorted(clean, fdr + 1e-12, side="right")
+    return float(levels[allowed - 1]) if allowed else math.inf

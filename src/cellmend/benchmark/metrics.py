@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from cellmend.model.suspicion import fdr_cutoff
+from cellmend.settings import fdr_cutoff
 from cellmend.table.schema import level_text
 
 Floats = NDArray[np.float64]

@@ -11,10 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.model.encoding import Cells
@@ -29,7 +27,6 @@ BELIEVED_DIRTY = 0.01  # the share of those that is dirty
 RARE_SHARE = 0.05  # of clean cells that are rare
 RARE_POWER = 0.2  # how much the evidence against a rare cell counts
 PRIORS = (0.02, 0.9999)  # that a cell is clean: no row is ever held to be all wrong, or beyond doubt
-LEAST_FLAGGED = 0.5  # suspicion
 LOG_ODDS_IMPOSSIBLE = 100.0  # that a value which its column cannot hold is wrong
 
 
@@ -145,22 +142,3 @@ def wrong_alone(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
 def log_odds(share: float) -> float:
     """log(share / (1 - share))."""
     return math.log(share) - math.log1p(-share)
-
-
-def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
-    """The least suspicion such that of the cells from it on at most the share `fdr` is expected to be clean.
-
-    It is never below one half: many sure errors would else allow for cells that are probably right.
-
-    >>> fdr_cutoff(np.array([0.99, 0.95, 0.8, 0.3]), 0.1)
-    0.8
-    >>> fdr_cutoff(np.array([0.5]), 0.1)
-    inf
-    >>> fdr_cutoff(np.array([1.0] * 99 + [0.6, 0.1]), 0.1)
-    0.6
-    """
-    levels, counts = np.unique(suspicion[suspicion >= LEAST_FLAGGED], return_counts=True)
-    levels, counts = levels[::-1], counts[::-1]
-    clean = np.cumsum(counts * (1 - levels)) / np.cumsum(counts)  # rises
-    allowed = np.searchsorted(clean, fdr + 1e-12, side="right")
-    return float(levels[allowed - 1]) if allowed else math.inf

@@ -38,7 +38,7 @@ from cellmend.files.csvtext import read_csv_text
 from cellmend.files.formats import COMPRESSIONS, whole_file
 from cellmend.findings.findings import Finding, show
 from cellmend.model.profile import Summary
-from cellmend.model.suspicion import LEAST_FLAGGED, fdr_cutoff
+from cellmend.settings import LEAST_FLAGGED, fdr_cutoff
 from cellmend.table.checks import learn_spelling
 from cellmend.table.notation import Dates, learn_readers, understand
 from cellmend.table.schema import Column, Schema, declared_kinds, plain, resolve_schema
