@@ -40,8 +40,9 @@ from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import Dataset, load_dataset
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.model.encoding import TableEncoder
-from cellmend.model.inference import cell_pi, in_chunks
-from cellmend.table.frames import read_table
+from cellmend.model.evidence import in_chunks
+from cellmend.model.published import cell_pi
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
 
 TABLES = ("wine", "adult", "credit_default", "letter", "synthetic")
@@ -202,7 +203,7 @@ def measure_pyod(name: str, table: str, device: str) -> dict[str, Any]:
     from pyod.models.ecod import ECOD
 
     dataset, dirty, mask = dirty_table(table)
-    read = read_table(dirty)
+    read = read_typed(dirty)
     encoder = TableEncoder.fit(dataset.schema, read)
     rows = one_hot(encoder.encode(read), encoder.columns)
     detector = ECOD() if name == "ECOD" else AutoEncoder(verbose=0, preprocessing=True)

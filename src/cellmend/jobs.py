@@ -18,7 +18,7 @@ from cellmend.errors import SchemaWarning, TableError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
 from cellmend.findings.findings import Finding, Mended, show
-from cellmend.model.encoding import EncodedColumn, LevelColumn
+from cellmend.model.columns import EncodedColumn, LevelColumn
 from cellmend.model.profile import Summary
 from cellmend.model.training import progress
 from cellmend.report.page import Facts, write_report

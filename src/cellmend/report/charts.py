@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.schema import DATE, IGNORE, Column, family, level_text, readable
+from cellmend.table.schema import DATE, IGNORE, Column
+from cellmend.table.values import family, level_text, readable
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]

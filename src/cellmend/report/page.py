@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from cellmend.files.formats import whole_file
 from cellmend.findings.findings import Finding, show
 from cellmend.report.charts import Counts, Portrait, cell_html, chart, counted, cut, escaped, html_table
-from cellmend.table.schema import IGNORE, LARGEST_EXACT_WHOLE, Column, Schema, level_text, plain
+from cellmend.table.schema import IGNORE, Column, Schema
+from cellmend.table.values import LARGEST_EXACT_WHOLE, level_text, plain
 
 SECTIONS = {
     "map": "Where the flagged cells are",
