@@ -18,8 +18,8 @@ import pytest
 from cellmend import CellMender, ModelFileError, engines
 from cellmend import streaming as s
 from tests.conftest import mixed_table
+from tests.streaming.test_streaming import KINDS, nothing, one_batch, result, task_for
 from tests.test_jobs import SMALL
-from tests.test_streaming import KINDS, nothing, one_batch, result, task_for
 
 ray = pytest.importorskip("ray")
 OF_RAY = ("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -20,9 +20,9 @@ from cellmend import CellMender, SettingError, load
 from cellmend import streaming as s
 from cellmend.engines import training
 from tests.conftest import mixed_table
-from tests.test_ray import OF_RAY
-from tests.test_ray import cluster as cluster
-from tests.test_streaming import KINDS
+from tests.engines.test_ray import OF_RAY
+from tests.engines.test_ray import cluster as cluster
+from tests.streaming.test_streaming import KINDS
 
 pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
 SETTINGS = {"hidden_dim": 16, "latent_dim": 4, "embedding_dim": 4, "random_state": 0, "epochs": 12, "batch_size": 64}
