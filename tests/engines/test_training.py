@@ -19,12 +19,10 @@ import torch
 from cellmend import CellMender, SettingError, load
 from cellmend import streaming as s
 from cellmend.engines import training
-from tests.conftest import mixed_table
-from tests.engines.test_ray import OF_RAY
-from tests.engines.test_ray import cluster as cluster
-from tests.streaming.test_streaming import KINDS
+from tests.conftest import KINDS, mixed_table
+from tests.engines.conftest import OF_RAY
 
-pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
+pytestmark = [pytest.mark.process, *OF_RAY]
 SETTINGS = {"hidden_dim": 16, "latent_dim": 4, "embedding_dim": 4, "random_state": 0, "epochs": 12, "batch_size": 64}
 
 
