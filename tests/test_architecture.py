@@ -54,13 +54,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def module_of(name: str) -> str | None:
     """The module that a dotted name is, or lies in.
 
-    >>> module_of("cellmend.errors.CellmendError"), module_of("numpy.ndarray")
-    ('errors', None)
+    >>> module_of("cellmend.errors.CellmendError"), module_of("cellmend.CellMender"), module_of("numpy.ndarray")
+    ('errors', 'estimator', None)
     """
     first, _, own = name.partition(".")
-    while first == "cellmend" and own and own not in MODULES:
+    if first != "cellmend" or not own:
+        return None
+    while own and own not in MODULES:
         own = own.rpartition(".")[0]
-    return own or None if first == "cellmend" else None
+    return own or "estimator"  # what the package itself offers comes from there
 
 
 def imports_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
