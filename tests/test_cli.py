@@ -31,6 +31,7 @@ def demo(tmp_path_factory):
     return folder, run("demo", "-o", str(folder / "out"), "--seed", "0")
 
 
+@pytest.mark.process
 def test_the_demo_finds_real_typing_errors(demo) -> None:
     folder, done = demo
     assert done.returncode == 0, done.stderr
@@ -41,6 +42,7 @@ def test_the_demo_finds_real_typing_errors(demo) -> None:
     assert "cells look wrong" in done.stderr
 
 
+@pytest.mark.process
 def test_the_demo_changes_flagged_cells_only(demo) -> None:
     folder, _ = demo
     findings = pd.read_csv(folder / "out" / "findings.csv")
@@ -52,6 +54,7 @@ def test_the_demo_changes_flagged_cells_only(demo) -> None:
     assert places <= set(zip(findings["row"], findings["column"], strict=True))
 
 
+@pytest.mark.process
 def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     folder, _ = demo
     findings = pd.read_csv(folder / "out" / "findings.csv")
@@ -61,6 +64,7 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     assert 3.0 < float(worst["repair"]) < 3.4
 
 
+@pytest.mark.process
 def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     folder, _ = demo
     before = (folder / "out" / "findings.csv").read_bytes()
@@ -73,16 +77,19 @@ def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     assert sorted(path.name for path in (folder / "out").iterdir()) == written
 
 
+@pytest.mark.process
 def test_version() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"cellmend {__version__}\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("wrong", [["--colour"], ["--seed", "-1"]])
 def test_a_wrong_option_is_wrong_use(wrong: list[str]) -> None:
     assert run("demo", *wrong).returncode == 2
 
 
+@pytest.mark.process
 def test_a_device_that_is_not_there_is_one_sentence(tmp_path) -> None:
     done = run("demo", "-o", str(tmp_path / "out"), "--device", "abacus")
     assert done.returncode == 1
@@ -112,6 +119,7 @@ def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypat
         cli.main()
 
 
+@pytest.mark.process
 def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     rows = "".join(f"{row:05};{row},5 kg;{'ab'[row % 2]}\n" for row in range(60))
     (tmp_path / "t.csv").write_text("code;size;city\n" + rows)
@@ -146,6 +154,7 @@ def cleaned(tmp_path_factory):
     return folder, run("clean", str(folder / "people.csv"), "-o", str(folder / "out"), "--json")
 
 
+@pytest.mark.process
 def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> None:
     folder, done = cleaned
     assert done.returncode == 0, done.stderr
@@ -166,6 +175,7 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert "cells look wrong" in done.stderr
 
 
+@pytest.mark.process
 def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) -> None:
     folder, _ = cleaned
     model, new = str(folder / "out" / "model.cellmend"), tmp_path / "new.csv"
@@ -408,6 +418,7 @@ def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, cap
     assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet", "scores.csv"]
 
 
+@pytest.mark.process
 def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     (tmp_path / "people.csv").write_text(people(120))
     (tmp_path / "kinds.yaml").write_text("weight: category\n")
@@ -420,6 +431,7 @@ def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     assert "is there already" in " ".join(again.stderr.split())
 
 
+@pytest.mark.process
 def test_standard_input_is_a_table_too(tmp_path) -> None:
     command = [sys.executable, "-m", "cellmend.cli", "clean", "-", "-o", str(tmp_path / "out"), "--time-limit", "1"]
     done = subprocess.run(command, input=people(100).encode(), capture_output=True, check=False)  # noqa: S603
@@ -427,6 +439,7 @@ def test_standard_input_is_a_table_too(tmp_path) -> None:
     assert (tmp_path / "out" / "repaired.csv").exists()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

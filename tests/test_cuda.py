@@ -12,8 +12,7 @@ import torch
 from cellmend import PAPER, CellMender, load
 from cellmend.estimator import fit_together
 from cellmend.model.training import Captured, _each_batch
-
-from .conftest import SMALL, mixed_table
+from tests.conftest import SMALL, mixed_table
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

@@ -20,8 +20,7 @@ from cellmend.model.inference import hidden_ratio, judge_hidden
 from cellmend.model.suspicion import ErrorRates, clean_priors
 from cellmend.model.training import REVISIONS
 from cellmend.table.frames import read_table
-
-from .conftest import SMALL, mixed_table
+from tests.conftest import SMALL, mixed_table
 
 LEFT_OUT = ["id", "country"]
 

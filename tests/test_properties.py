@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellmend import CellMender, SchemaError, SchemaWarning, load
-
-from .conftest import SMALL
+from tests.conftest import SMALL
 
 cell_kinds = st.sampled_from(
     [

@@ -6,8 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cellmend import CellMender
-
-from .conftest import SMALL
+from tests.conftest import SMALL
 
 CANNOT_HOLD = {
     "check_classifier_data_not_an_array": "few whole numbers are levels in a DataFrame, and numbers in an array"

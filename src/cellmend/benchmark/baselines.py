@@ -262,7 +262,7 @@ class Mixture:
         floor = max(1e-3 * spread, 1e-6)
         mixture = cls(np.full(components, 1 / components), means, np.full(components, max(spread / components, floor)))
         for _ in range(rounds):
-            each = mixture._log_each(points)
+            each = mixture.log_each(points)
             share_of_each = counts[:, None] * np.exp(each - logsumexp(each, axis=1, keepdims=True))
             mass = share_of_each.sum(axis=0) + 1e-10
             means = share_of_each.T @ points / mass
@@ -270,14 +270,14 @@ class Mixture:
             mixture = cls(mass / mass.sum(), means, np.sqrt(np.maximum(variance, floor**2)))
         return mixture
 
-    def _log_each(self, values: Floats) -> Floats:
+    def log_each(self, values: Floats) -> Floats:
         """log weight + log N of every component, (N, K)."""
         z = (values[:, None] - self.means) / self.sds
         return np.log(self.weights) - 0.5 * z**2 - np.log(self.sds) - 0.5 * np.log(2 * np.pi)
 
     def log_density(self, values: Floats) -> Floats:
         """Log density of each value."""
-        return logsumexp(self._log_each(np.nan_to_num(values)), axis=1)
+        return logsumexp(self.log_each(np.nan_to_num(values)), axis=1)
 
     def expect(self, values: Floats) -> Floats:
         """The nearest mean of a component."""

@@ -19,12 +19,10 @@ import torch
 from cellmend import CellMender, SettingError, load
 from cellmend import streaming as s
 from cellmend.engines import training
-from tests.conftest import mixed_table
-from tests.test_ray import OF_RAY
-from tests.test_ray import cluster as cluster
-from tests.test_streaming import KINDS
+from tests.conftest import KINDS, mixed_table
+from tests.engines.conftest import OF_RAY
 
-pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
+pytestmark = OF_RAY
 SETTINGS = {"hidden_dim": 16, "latent_dim": 4, "embedding_dim": 4, "random_state": 0, "epochs": 12, "batch_size": 64}
 
 
@@ -61,6 +59,7 @@ def two(data: Path, tmp_path_factory: pytest.TempPathFactory) -> CellMender:
     return torchrun(plan_for(data, tmp_path_factory.mktemp("two") / "m.cellmend"), 2)
 
 
+@pytest.mark.process
 def test_two_processes_learn_what_one_learns_from_all_rows(data: Path, two: CellMender, tmp_path: Path) -> None:
     one = torchrun(plan_for(data, tmp_path / "m.cellmend"), 1)
     for name, each in weights(one).items():
@@ -73,6 +72,7 @@ def test_two_processes_learn_what_one_learns_from_all_rows(data: Path, two: Cell
     assert np.corrcoef(two.cell_scores(table).ravel(), fitted.cell_scores(table).ravel())[0, 1] > 0.99
 
 
+@pytest.mark.process
 def test_processes_that_are_killed_go_on_to_the_same_weights(data: Path, two: CellMender, tmp_path: Path) -> None:
     plan = plan_for(data, tmp_path / "m.cellmend")
     first = subprocess.Popen(command(plan, 2), start_new_session=True, stderr=subprocess.DEVNULL)  # noqa: S603
@@ -88,6 +88,8 @@ def test_processes_that_are_killed_go_on_to_the_same_weights(data: Path, two: Ce
         assert torch.equal(weights(again)[name], each), name
 
 
+@pytest.mark.ray
+@pytest.mark.process
 def test_ray_train_ends_with_the_weights_of_torchrun(
     data: Path, two: CellMender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +103,8 @@ def test_ray_train_ends_with_the_weights_of_torchrun(
     assert [path.name for path in tmp_path.iterdir()] == ["m.cellmend"]
 
 
+@pytest.mark.ray
+@pytest.mark.process
 def test_a_worker_that_is_killed_while_training_on_two_nodes_changes_nothing(
     cluster, data: Path, two: CellMender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

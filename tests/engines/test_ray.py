@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,27 +15,12 @@ import pytest
 
 from cellmend import CellMender, ModelFileError, engines
 from cellmend import streaming as s
-from tests.conftest import mixed_table
-from tests.test_jobs import SMALL
-from tests.test_streaming import KINDS, nothing, one_batch, result, task_for
+from tests.conftest import KINDS, SMALL, mixed_table, one_batch
+from tests.engines.conftest import OF_RAY
+from tests.streaming.conftest import nothing, result, task_for
 
 ray = pytest.importorskip("ray")
-OF_RAY = ("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-pytestmark = [pytest.mark.filterwarnings(each) for each in OF_RAY]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Two nodes of one processor each."""
-    from ray.cluster_utils import Cluster
-
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    nodes.add_node(num_cpus=1)
-    ray.init(address=nodes.address, log_to_driver=False, configure_logging=False)
-    yield nodes
-    ray.shutdown()
-    nodes.shutdown()
+pytestmark = [pytest.mark.ray, pytest.mark.process, *OF_RAY]
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from safetensors.torch import save as safetensors_save
 
 from cellmend import CellMender, ModelFileError, Schema, load
 from cellmend.model.file import KEY, load_model, save_model
-
-from .conftest import SMALL, mixed_table
+from tests.conftest import SMALL, mixed_table
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from cellmend.report.page import Facts, write_report
 from cellmend.table.schema import Column, Schema
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.browser
 
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
 FINDINGS = 120

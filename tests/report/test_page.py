@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 from cellmend.findings.findings import Finding
-from cellmend.report.page import FINDINGS_BYTES, FIRST_PAGE, Facts, write_report
+from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE
+from cellmend.report.page import Facts, write_report
 from cellmend.table.schema import Column, Schema, infer_schema
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>&amp;\u2028'\""

@@ -125,6 +125,7 @@ def test_a_run_cut_off_at_any_byte_ends_as_an_undisturbed_one(tmp_path) -> None:
         assert run(path, asked=asked) == whole
 
 
+@pytest.mark.process
 def test_a_killed_process_ends_as_an_undisturbed_one_when_started_again(tmp_path, data) -> None:
     path = tmp_path / "results.jsonl"
     code = f"""

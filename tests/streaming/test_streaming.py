@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from cellmend import CellMender, SchemaWarning, SettingError
 from cellmend import streaming as s
 from cellmend.errors import FileError
-from tests.conftest import mixed_table
-from tests.test_jobs import SMALL
+from tests.conftest import KINDS, SMALL, mixed_table, one_batch
+from tests.streaming.conftest import nothing, result, task_for
 
 ROWS = 240
-KINDS = {"id": "ignore", "country": "ignore"}
 
 
 @pytest.fixture(scope="module")
@@ -56,23 +55,6 @@ def folder(table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(2):
         pq.write_table(table.slice(120 * number, 120), found / f"{number}.parquet", row_group_size=20)
     return found
-
-
-def one_batch(table: pa.Table) -> pa.RecordBatch:
-    return table.combine_chunks().to_batches()[0]
-
-
-def task_for(folder: Path, model: Path, output: Path, what: str = "score") -> tuple[s.Task, s.Stream]:
-    stream = s.open_stream(str(folder))
-    return s.Task(what, stream.url, stream.names, str(output), str(model), "digest"), stream
-
-
-def result(output: Path) -> pa.Table:
-    return pa.concat_tables([pq.read_table(part) for part in sorted(output.glob("part-*.parquet"))])
-
-
-def nothing(rows: int) -> None:
-    """Told how far it is, and silent."""
 
 
 # ---------------------------------------------------------------- a batch

@@ -174,6 +174,7 @@ def with_column(table: pa.Table, name: str, values: list[object]) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, pa.array(values, table[name].type))
 
 
+@pytest.mark.process
 def test_standard_input_is_csv() -> None:
     code = "from cellmend.files.formats import STDIN, read_file; print(read_file(STDIN).table.to_pydict())"
     done = subprocess.run([sys.executable, "-c", code], input=b"a,b\n1,2\n", capture_output=True, check=True)  # noqa: S603

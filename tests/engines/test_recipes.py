@@ -11,8 +11,7 @@ import pytest
 
 from cellmend import CellMender
 from cellmend.streaming import score_batch
-
-from .conftest import follow_recipe
+from tests.conftest import follow_recipe
 
 ROWS = 5000
 

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.report.charts import Portrait, axis_of, chart
+from cellmend.report.charts import axis_of, chart
+from cellmend.report.portrait import Portrait
 from cellmend.table.schema import Column
 
 

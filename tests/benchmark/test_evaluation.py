@@ -27,8 +27,8 @@ from cellmend.benchmark.methods import METHODS
 from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
 from cellmend.findings.findings import Finding, Mended
 from cellmend.table.frames import read_table
+from tests.benchmark.conftest import SCHEMA, people
 from tests.conftest import SMALL
-from tests.test_injection import SCHEMA, people
 
 # ---------------------------------------------------------------- how they are measured
 

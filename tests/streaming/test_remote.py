@@ -19,8 +19,7 @@ import cellmend
 from cellmend import CellMender, streaming
 from cellmend.errors import FileError, StreamError
 from cellmend.streaming import MANIFEST, Task, draw, filesystem, open_stream, run, score_batch
-
-from .conftest import follow_recipe
+from tests.conftest import follow_recipe
 
 ROWS = 600
 PARTS = [f"part-{number:05d}.parquet" for number in range(4)]

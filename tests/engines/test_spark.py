@@ -11,16 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from pyspark.sql import SparkSession
-from tests.conftest import follow_recipe
 
 from cellmend import CellMender, load
 from cellmend.engines.spark import score
 from cellmend.errors import EngineError, StreamError
 from cellmend.streaming import score_batch
+from tests.conftest import follow_recipe
 
+SparkSession = pytest.importorskip("pyspark.sql", reason="pyspark is not installed").SparkSession
 # Spark says so of all that it does with Arrow, whether pandas has a part in it or not.
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 ROWS = 300
 NAMES = ["moment", "width", "count", "wood"]
