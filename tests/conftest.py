@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from cellmend import CellMender
-from cellmend.model.encoding import KNOTS
+from cellmend.model.columns import KNOTS
 from cellmend.model.likelihoods import Distributions
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.

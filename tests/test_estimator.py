@@ -15,11 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
-from cellmend.estimator import fit_together
-from cellmend.model.inference import hidden_ratio, judge_hidden
+from cellmend.model.hidden import hidden_ratio, judge_hidden
 from cellmend.model.suspicion import ErrorRates, clean_priors
+from cellmend.model.together import fit_together
 from cellmend.model.training import REVISIONS
-from cellmend.table.frames import read_table
+from cellmend.table.frames import read_frame
 from tests.conftest import SMALL, mixed_table
 
 LEFT_OUT = ["id", "country"]
@@ -548,7 +548,7 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
     menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
     fit_together(menders, tables)
     for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
-        cells = mender.encoder_.encode(read_table(table))
+        cells = mender.encoder_.encode(read_frame(table))
         own = clean_priors(hidden_ratio(mender.network_, cells), cells.observed).float()
         for member in (2 * place, 2 * place + 1):
             torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)
@@ -573,7 +573,7 @@ def test_one_gross_count_does_not_spoil_its_column() -> None:
 def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_mender: CellMender) -> None:
     """Against the network's own answers, cell by cell; a table of chance scores far lower."""
     table = line_table()
-    cells = line_mender.encoder_.encode(read_table(table))
+    cells = line_mender.encoder_.encode(read_frame(table))
     evidence = judge_hidden(line_mender.network_, cells, alpha=0.95)
     both = 0.95 * evidence.log_clean.double().exp() + 0.05 * evidence.log_corrupted.double().exp()
     assert line_mender.score(table) == pytest.approx(both.log().sum(1).mean().item(), rel=1e-4)

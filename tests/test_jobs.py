@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cellmend import CellMender, jobs, load
 from cellmend.errors import FileError, StreamError
 from cellmend.files.formats import TableFile, read_file
-from cellmend.findings.findings import Finding
+from cellmend.findings.finding import Finding
 from cellmend.jobs import guarded, read_findings, unguarded, write_findings
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream

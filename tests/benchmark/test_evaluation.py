@@ -25,8 +25,8 @@ from cellmend.benchmark.evaluation import (
 from cellmend.benchmark.injection import AS_IT_WAS, KINDS_OF_ERRORS, NAMES, Injected, inject
 from cellmend.benchmark.methods import METHODS
 from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
-from cellmend.findings.findings import Finding, Mended
-from cellmend.table.frames import read_table
+from cellmend.findings.finding import Finding, Mended
+from cellmend.table.frames import read_frame
 from tests.benchmark.conftest import SCHEMA, people
 from tests.conftest import SMALL
 
@@ -98,7 +98,7 @@ def test_measures_of_all_errors_by_hand() -> None:
     findings = [
         Finding(row, CLEAN.column_names[d], None, float(SUSPICION[row, d]), None, None, None, "") for row, d in places
     ]
-    mended = Mended(read_table(CLEAN), SUSPICION, findings, CLEAN)
+    mended = Mended(read_frame(CLEAN), SUSPICION, findings, CLEAN)
     measures = overall(hand_made(), hand_made_outcome(), mended, FLAGGED)
     assert (measures["errors"], measures["flagged"], measures["found"]) == (4, 4, 2)
     assert (measures["precision"], measures["recall"], measures["f1"], measures["false_share"]) == (0.5, 0.5, 0.5, 0.5)
@@ -113,7 +113,7 @@ def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
         Finding(0, "x", 10.0, 0.9, None, None, None, "Abstained"),
         Finding(1, "c", "a", 0.8, "b", None, None, ""),
     ]
-    flagged, has_repair = flags(Mended(read_table(CLEAN), SUSPICION, findings, CLEAN), hand_made())
+    flagged, has_repair = flags(Mended(read_frame(CLEAN), SUSPICION, findings, CLEAN), hand_made())
     assert np.argwhere(flagged).tolist() == [[0, 0], [1, 1]]
     assert np.argwhere(has_repair).tolist() == [[1, 1]]
     outcome = follow(hand_made(), flagged, CLEAN, has_repair)
@@ -124,7 +124,7 @@ def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
 def test_when_nothing_is_flagged_there_is_no_precision() -> None:
     none = np.zeros_like(FLAGGED)
     outcome = follow(hand_made(), none, hand_made().table, none)
-    measures = overall(hand_made(), outcome, Mended(read_table(CLEAN), SUSPICION, [], CLEAN), none)
+    measures = overall(hand_made(), outcome, Mended(read_frame(CLEAN), SUSPICION, [], CLEAN), none)
     assert measures["recall"] == 0.0
     assert all(np.isnan(measures[name]) for name in ("precision", "expected_false_share", "repaired", "repair_error"))
 

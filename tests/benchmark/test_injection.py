@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA, Levenshtein
 
 from cellmend.benchmark.injection import AS_IT_WAS, NAMES, Injected, inject, misspelled, shifted
 from cellmend.errors import InjectionError
-from cellmend.table.notation import learn_readers, understand
+from cellmend.table.notation import learn_notations, understand
 from tests.benchmark.conftest import SCHEMA, people
 
 NUMBERS = ("height", "weight", "reach", "income", "score", "rank")
@@ -73,7 +73,7 @@ def test_missing_cells_and_columns_that_the_user_ignores_stay_as_they_are(seed: 
 @given(seed=SEEDS)
 def test_no_cell_becomes_missing(seed: int) -> None:
     errors = errors_in(seed=seed)
-    readers = learn_readers(PEOPLE, {})
+    readers = learn_notations(PEOPLE, {})
     before, after = understand(PEOPLE, readers), understand(errors.table, readers)
     for name in PEOPLE.column_names:
         assert after[name].is_null().to_pylist() == before[name].is_null().to_pylist()

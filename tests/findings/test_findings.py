@@ -12,21 +12,14 @@ import pytest
 import torch
 
 from cellmend import CellMender, SettingError
-from cellmend.findings.findings import (
-    Expectation,
-    Finding,
-    Wording,
-    is_open,
-    say_why,
-    short,
-    show,
-    slipped_point,
-    swapped,
-    to_html,
-    with_reasons,
-)
-from cellmend.model.encoding import Cells, LevelColumn
-from cellmend.model.inference import best
+from cellmend.findings.expectation import Expectation, with_reasons
+from cellmend.findings.explanation import is_open, say_why, slipped_point, swapped
+from cellmend.findings.finding import Finding, to_html
+from cellmend.findings.wording import Wording
+from cellmend.model.columns import LevelColumn
+from cellmend.model.encoding import Cells
+from cellmend.model.evidence import best
+from cellmend.table.values import as_text, shortened
 from tests.conftest import SMALL
 
 ROWS = 400
@@ -297,7 +290,7 @@ def test_digits_that_fit_with_the_point_moved_are_the_repair(value, low, high, r
 
 def test_sentences() -> None:
     assert say_why("z", 31.8, "3 to 4", ["x 5"]) == "z is 31.8; for x 5 it is usually 3 to 4"
-    assert short("x" * 100).endswith("…")
+    assert shortened("x" * 100).endswith("…")
 
 
 def test_notebooks_show_findings_with_nothing_taken_for_markup(mender: CellMender) -> None:
@@ -315,4 +308,4 @@ def test_notebooks_show_findings_with_nothing_taken_for_markup(mender: CellMende
     [(3.0, "3"), (0.1 + 0.2, "0.3"), (1234567.89, "1234567.89"), (12, "12"), (True, "True"), (None, "")],
 )
 def test_values_are_shown_as_a_person_would_write_them(value, text: str) -> None:
-    assert show(value) == text
+    assert as_text(value) == text

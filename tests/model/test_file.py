@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save as safetensors_save
 
 from cellmend import CellMender, ModelFileError, Schema, load
-from cellmend.model.file import KEY, load_model, save_model
+from cellmend.model.file import KEY, read_parts, write_parts
 from tests.conftest import SMALL, mixed_table
 
 
@@ -61,9 +61,9 @@ def test_settings_of_numpy_are_kept(tmp_path) -> None:
 
 
 def test_a_model_from_a_device_that_is_not_here_is_loaded_all_the_same(path, tmp_path) -> None:
-    header, weights = load_model(path)
+    header, weights = read_parts(path)
     header["settings"]["device"] = "cuda:97"
-    save_model(tmp_path / "m", header, weights)
+    write_parts(tmp_path / "m", header, weights)
     assert load(tmp_path / "m").device == "auto"
 
 
@@ -130,7 +130,7 @@ def test_another_file_is_one_sentence(content: bytes, tmp_path) -> None:
 
 def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("cellmend.model.file.FORMAT", 99)
-    save_model(tmp_path / "newer", {}, {"a": torch.zeros(1)})
+    write_parts(tmp_path / "newer", {}, {"a": torch.zeros(1)})
     monkeypatch.undo()
     with pytest.raises(ModelFileError, match=r"newer has format 99; this cellmend reads format 3\. Hint: upgrade"):
         load(tmp_path / "newer")
@@ -146,9 +146,9 @@ def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
     ],
 )
 def test_parts_that_do_not_fit_together_are_one_sentence(path, tmp_path, change) -> None:
-    header, weights = load_model(path)
+    header, weights = read_parts(path)
     change(header)
-    save_model(tmp_path / "odd", header, weights)
+    write_parts(tmp_path / "odd", header, weights)
     with pytest.raises(ModelFileError, match="must fit together"):
         load(tmp_path / "odd")
 
@@ -183,8 +183,8 @@ json_values = st.recursive(
 def test_any_header_and_weights_come_back_as_they_were(header, shapes, tmp_path_factory) -> None:
     weights = {f"t{n}": torch.randn(shape) for n, shape in enumerate(shapes)}
     file = tmp_path_factory.mktemp("any") / "m"
-    save_model(file, header, weights)
-    header_again, weights_again = load_model(file)
+    write_parts(file, header, weights)
+    header_again, weights_again = read_parts(file)
     assert header_again == header
     assert weights_again.keys() == weights.keys()
     assert all(torch.equal(weights[name], weights_again[name]) for name in weights)

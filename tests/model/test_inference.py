@@ -9,23 +9,13 @@ import pytest
 import torch
 
 from cellmend.model import inference
-from cellmend.model.encoding import Cells, LevelColumn, RealColumn
-from cellmend.model.inference import (
-    Evidence,
-    cell_nll,
-    cell_pi,
-    cell_pi_clamped,
-    hidden_ratio,
-    in_chunks,
-    judge,
-    level_probabilities,
-    log_hidden,
-    lower_bound,
-    pseudo_gibbs,
-    reconstruct,
-)
+from cellmend.model.columns import LevelColumn, RealColumn
+from cellmend.model.encoding import Cells
+from cellmend.model.evidence import Evidence, in_chunks, judge, level_probabilities
+from cellmend.model.hidden import hidden_ratio, log_hidden
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import RVAE, clean_logit, stack
+from cellmend.model.published import cell_nll, cell_pi, cell_pi_clamped, lower_bound, pseudo_gibbs, reconstruct
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000

@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 from scipy.special import expit, log_softmax, softmax
 
-from cellmend.model.encoding import KNOTS, CountColumn, LevelColumn, RealColumn
+from cellmend.model.columns import KNOTS, CountColumn, LevelColumn, RealColumn
 from cellmend.model.likelihoods import (
     LOG_VARIANCE,
     MIXTURE_LOG_VARIANCE,

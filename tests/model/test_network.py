@@ -8,7 +8,8 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from cellmend.model.encoding import Cells, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.columns import CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.encoding import Cells
 from cellmend.model.layers import Linear
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import (

@@ -8,8 +8,8 @@ import pytest
 
 from cellmend import CellMender, load
 from cellmend.model.encoding import TableEncoder
-from cellmend.model.profile import Summary, differ, divergence
-from cellmend.table.frames import read_table
+from cellmend.model.profile import Profile, differ, divergence
+from cellmend.table.frames import read_frame
 from cellmend.table.schema import Column, Schema
 from tests.conftest import SMALL
 
@@ -32,10 +32,10 @@ def orders(rows: int, seed: int) -> pd.DataFrame:
     return table
 
 
-def learned(rows: int = 2000, seed: int = 0) -> tuple[TableEncoder, Summary]:
-    table = read_table(orders(rows, seed))
+def learned(rows: int = 2000, seed: int = 0) -> tuple[TableEncoder, Profile]:
+    table = read_frame(orders(rows, seed))
     encoder = TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in KINDS.items())), table)
-    return encoder, Summary.learn(encoder.columns, encoder.encode(table))
+    return encoder, Profile.learn(encoder.columns, encoder.encode(table))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_dates_are_told_of_as_dates() -> None:
 
 def test_summaries_of_pieces_add_up_to_that_of_the_whole() -> None:
     encoder, summary = learned()
-    cells = encoder.encode(read_table(orders(500, 3)))
+    cells = encoder.encode(read_frame(orders(500, 3)))
     pieces = [summary.of(cells[rows]) for rows in (slice(0, 100), slice(100, 101), slice(101, 500))]
     assert pieces[0] + pieces[1] + pieces[2] == summary.of(cells)
     assert summary.rows == 2000
@@ -118,7 +118,7 @@ def test_summaries_of_pieces_add_up_to_that_of_the_whole() -> None:
 
 def test_a_summary_survives_json_and_the_model_file(mender: CellMender, tmp_path) -> None:
     _, summary = learned()
-    assert Summary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+    assert Profile.from_json(json.loads(json.dumps(summary.to_json()))) == summary
     mender.save(tmp_path / "m")
     assert load(tmp_path / "m").summary_ == mender.summary_
     moved = orders(300, 1).assign(price=1.0)
@@ -127,8 +127,8 @@ def test_a_summary_survives_json_and_the_model_file(mender: CellMender, tmp_path
 
 def test_few_new_rows_do_not_replace_a_summary_and_many_do() -> None:
     encoder, summary = learned()
-    few = summary.followed_by(summary.of(encoder.encode(read_table(orders(500, 3)))))
-    many = summary.of(encoder.encode(read_table(orders(2500, 3))))
+    few = summary.followed_by(summary.of(encoder.encode(read_frame(orders(500, 3)))))
+    many = summary.of(encoder.encode(read_frame(orders(2500, 3))))
     assert few.rows == 2000
     assert summary.followed_by(many).columns == many.columns
 

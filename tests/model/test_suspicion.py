@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cellmend.model.encoding import Cells
-from cellmend.model.inference import Evidence
+from cellmend.model.evidence import Evidence
 from cellmend.model.suspicion import (
     ErrorRates,
     clean_priors,
@@ -17,8 +17,8 @@ from cellmend.model.suspicion import (
     estimate_rates,
     expected_errors,
     log_odds,
+    suspicion_log_odds,
     temper,
-    wrong_by,
     wrong_log_odds,
 )
 from cellmend.settings import fdr_cutoff
@@ -106,7 +106,7 @@ def test_rare_cells_are_not_counted_as_errors() -> None:
 def test_with_every_row_dirty_and_nothing_rare_suspicion_is_one_minus_pi() -> None:
     logit = torch.tensor([[1.5, -2.0]])
     cells = Cells(torch.zeros(1, 2), torch.ones(1, 2) > 0)
-    found = wrong_by(evidence_of(logit, logit), cells, rates=ErrorRates(1.0, 0.05, 0.0), alpha=0.95)
+    found = suspicion_log_odds(evidence_of(logit, logit), cells, rates=ErrorRates(1.0, 0.05, 0.0), alpha=0.95)
     torch.testing.assert_close(found, -logit.double())
 
 
@@ -115,7 +115,7 @@ def test_a_cell_is_judged_by_itself_and_its_row_by_the_first_look() -> None:
     observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.01)
     alone, last = torch.tensor([[-8.0, -3.0]]), torch.tensor([[-8.0, 4.0]])
     evidence = evidence_of(last + log_odds(0.95), alone + log_odds(0.95))
-    found = wrong_by(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
+    found = suspicion_log_odds(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
     expected = wrong_log_odds(temper(last, 0.01), temper(alone, 0.01), observed, rates)
     torch.testing.assert_close(found, expected.double(), atol=1e-5, rtol=0)
     assert found[0, 0] > wrong_log_odds(temper(last, 0.01), temper(last, 0.01), observed, rates)[0, 0]
@@ -128,7 +128,7 @@ def test_a_cell_is_as_wrong_as_its_readings_say_on_average() -> None:
     evidence = Evidence(
         NONE, NONE, NONE, NONE, NONE, ratios[0], ratios, torch.tensor([[math.log(0.75)], [math.log(0.25)]])
     )
-    found = wrong_by(evidence, Cells(ratios[0], observed), rates=rates, alpha=0.5).sigmoid()
+    found = suspicion_log_odds(evidence, Cells(ratios[0], observed), rates=rates, alpha=0.5).sigmoid()
     each = [wrong_log_odds(ratio, ratios[0], observed, rates).sigmoid() for ratio in ratios]
     torch.testing.assert_close(found, (0.75 * each[0] + 0.25 * each[1]).double(), atol=1e-6, rtol=0)
 
@@ -143,7 +143,7 @@ def test_the_errors_of_a_row_are_the_sum_over_all_their_ways() -> None:
 def test_what_a_column_cannot_hold_is_an_error_for_the_cell_and_for_the_row() -> None:
     ratio, rates = torch.tensor([[5.0, -2.0] + [9.0] * 50]), ErrorRates(0.01, 0.5, 0.05)
     cells = Cells(torch.where(ratio == 5.0, torch.nan, ratio), torch.ones(1, 52, dtype=torch.bool))
-    assert wrong_by(evidence_of(ratio, ratio), cells, rates=rates, alpha=0.5)[0, 0].sigmoid() > 0.999
+    assert suspicion_log_odds(evidence_of(ratio, ratio), cells, rates=rates, alpha=0.5)[0, 0].sigmoid() > 0.999
     assert expected_errors(ratio, cells, rates).item() >= 1
 
 

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from cellmend.errors import TrainingError
-from cellmend.model.encoding import Cells, LevelColumn, RealColumn
+from cellmend.model.columns import LevelColumn, RealColumn
+from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE, elbo, gates, rows_of, stack, unstack
-from cellmend.model.training import Adam, hide_some, train
+from cellmend.model.optimiser import Adam
+from cellmend.model.training import hide_some, train
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 

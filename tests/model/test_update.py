@@ -10,7 +10,8 @@ import torch
 from cellmend import CellMender, SettingError, load
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.errors import TrainingError
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.columns import EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE, grow, stack
 from tests.conftest import KNOTS_AT, PUBLISHED, SMALL
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.findings.findings import Finding
+from cellmend.findings.finding import Finding
 from cellmend.report.page import Facts, write_report
 from cellmend.table.schema import Column, Schema
 

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.findings.findings import Finding
+from cellmend.findings.finding import Finding
 from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE
 from cellmend.report.page import Facts, write_report
-from cellmend.table.schema import Column, Schema, infer_schema
+from cellmend.table.kinds import infer_schema
+from cellmend.table.schema import Column, Schema
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>&amp;\u2028'\""
 EMPTY_ELEMENTS = {"meta", "input"}

@@ -11,18 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend.errors import SchemaWarning
-from cellmend.table.checks import Checks, check, learn_checks, learn_spelling
-from cellmend.table.frames import Suspect, Table, read_table
-from cellmend.table.notation import Dates, learn_readers, understand
-from cellmend.table.schema import Schema, resolve_schema
+from cellmend.table.checks import Checks, check, learn_checks
+from cellmend.table.dates import Dates
+from cellmend.table.frames import read_frame
+from cellmend.table.kinds import resolve_schema
+from cellmend.table.notation import learn_notations, understand
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.schema import Schema
+from cellmend.table.spelling import learn_spelling
 
 CITIES = ["Birmingham"] * 60 + ["Florence"] * 50 + ["Boaz"] * 40
 
 
-def checked(columns: dict[str, list], **kinds: str) -> Table:
+def checked(columns: dict[str, list], **kinds: str) -> ReadTable:
     """A table after all checks learned from it."""
-    table = read_table(pa.table(columns))
-    readers = learn_readers(table.arrow, kinds)
+    table = read_frame(pa.table(columns))
+    readers = learn_notations(table.arrow, kinds)
     table = replace(table, readers=readers, understood=understand(table.arrow, readers))
     dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
     schema = resolve_schema(table.understood, kinds, dates=dates)
@@ -32,7 +36,7 @@ def checked(columns: dict[str, list], **kinds: str) -> Table:
     return check(table, checks)
 
 
-def found(table: Table, column: int) -> list[tuple[int, tuple[str, ...]]]:
+def found(table: ReadTable, column: int) -> list[tuple[int, tuple[str, ...]]]:
     """Rows and what was meant, of suspects of a column that are more probably wrong than not."""
     return [(each.row, each.meant) for each in table.suspects if each.column == column and each.suspicion > 0.5]
 

@@ -12,18 +12,18 @@ import pytest
 
 from cellmend.errors import TableError
 from cellmend.model.encoding import TableEncoder
-from cellmend.table.frames import Change, read_table
+from cellmend.table.frames import Change, read_frame
 from cellmend.table.schema import Column, Schema
 
 
 def encoder_for(table, **kinds) -> TableEncoder:
-    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_table(table))
+    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_frame(table))
 
 
 def written(frame, values, rows, levels=None):
     """Column 0 of the table with new cells in these rows."""
     mask = np.isin(np.arange(len(frame)), rows)
-    return read_table(frame).with_cells({0: Change(mask, np.asarray(values, dtype=float), levels)})
+    return read_frame(frame).with_cells({0: Change(mask, np.asarray(values, dtype=float), levels)})
 
 
 PANDAS = {
@@ -75,7 +75,7 @@ def cells_of(frame) -> list:
 @pytest.mark.parametrize("frame", [f for _, f in FRAMES], ids=[name for name, _ in FRAMES])
 def test_replaced_cells_have_the_columns_type_and_the_rest_stays(frame) -> None:
     """Cell 1 and the last cell, which may be missing, take the value of cell 0."""
-    table = read_table(frame)
+    table = read_frame(frame)
     numeric = pa.types.is_floating(table.arrow["a"].type) or pa.types.is_integer(table.arrow["a"].type)
     numeric |= pa.types.is_decimal(table.arrow["a"].type)
     encoder = encoder_for(frame, a="real" if numeric else "category")
@@ -91,7 +91,7 @@ def test_replaced_cells_have_the_columns_type_and_the_rest_stays(frame) -> None:
 
 def test_a_mixed_object_column_gets_its_own_objects_back() -> None:
     frame = pd.DataFrame({"a": pd.Series(["x", 7, "x", 7], dtype=object)})
-    table, encoder = read_table(frame), encoder_for(frame, a="category")
+    table, encoder = read_frame(frame), encoder_for(frame, a="category")
     seven = encoder.encode(table).values.double().numpy()[1, 0]
     changed = encoder.replace(table, np.full((4, 1), seven), np.array([[True], [False], [False], [False]]))
     assert changed["a"].tolist() == [7, 7, "x", 7]
@@ -99,7 +99,7 @@ def test_a_mixed_object_column_gets_its_own_objects_back() -> None:
 
 def test_index_order_and_labels_of_pandas_survive() -> None:
     frame = pd.DataFrame({"b": [1.5, 2.5], "a": ["x", "y"]}, index=pd.Index(["r", "r"], name="key"))
-    table, encoder = read_table(frame), encoder_for(frame, b="real", a="category")
+    table, encoder = read_frame(frame), encoder_for(frame, b="real", a="category")
     changed = encoder.replace(table, np.zeros((2, 2)), np.ones((2, 2), dtype=bool))
     assert changed.index.equals(frame.index)
     assert changed.index.name == "key"
@@ -111,7 +111,7 @@ def test_index_order_and_labels_of_pandas_survive() -> None:
 
 def test_integer_column_names_of_pandas_survive() -> None:
     frame = pd.DataFrame(np.eye(3))
-    table = read_table(frame)
+    table = read_frame(frame)
     assert table.arrow.column_names == ["0", "1", "2"]
     assert list(table.matrix_of(np.eye(3)).columns) == [0, 1, 2]
 
@@ -189,25 +189,25 @@ def test_sparse_columns_stay_sparse() -> None:
 
 def test_masked_cells_of_an_array_are_missing() -> None:
     masked = np.ma.masked_greater(np.array([[1.0], [9999.0]]), 100)
-    assert read_table(masked).arrow.column(0).to_pylist() == [1.0, None]
+    assert read_frame(masked).arrow.column(0).to_pylist() == [1.0, None]
 
 
 def test_half_and_long_floats_are_read() -> None:
-    half = read_table(pd.DataFrame({"a": np.array([1.5, 2.5], dtype=np.float16)}))
+    half = read_frame(pd.DataFrame({"a": np.array([1.5, 2.5], dtype=np.float16)}))
     assert half.arrow.column(0).to_pylist() == [1.5, 2.5]
-    assert read_table(np.array([[1.5]], dtype=np.longdouble)).arrow.column(0).to_pylist() == [1.5]
+    assert read_frame(np.array([[1.5]], dtype=np.longdouble)).arrow.column(0).to_pylist() == [1.5]
 
 
 def test_one_huge_integer_does_not_make_numbers_text() -> None:
-    ages = read_table(pd.DataFrame({"a": pd.Series([30, 40, 10**20], dtype=object)}))
+    ages = read_frame(pd.DataFrame({"a": pd.Series([30, 40, 10**20], dtype=object)}))
     assert ages.arrow.column(0).to_pylist() == [30.0, 40.0, 1e20]
 
 
 def test_text_that_is_no_unicode_is_read() -> None:
-    odd = read_table(pd.DataFrame({"a": pd.Series(["fine", "\ud800"], dtype=object)}))
+    odd = read_frame(pd.DataFrame({"a": pd.Series(["fine", "\ud800"], dtype=object)}))
     assert odd.arrow.column(0).to_pylist() == ["fine", "\\ud800"]
 
 
 def test_a_record_batch_is_refused_with_a_hint() -> None:
     with pytest.raises(TableError, match=r"Hint: pyarrow\.Table\.from_batches"):
-        read_table(pa.record_batch({"a": [1.5]}))
+        read_frame(pa.record_batch({"a": [1.5]}))

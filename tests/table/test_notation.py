@@ -11,25 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellmend.table.dates import Dates
 from cellmend.table.notation import (
-    Dates,
-    Numbers,
-    Words,
     describe_columns,
-    learn_reader,
-    learn_readers,
-    readers_from_json,
-    readers_to_json,
+    learn_notation,
+    learn_notations,
+    notations_from_json,
+    notations_to_json,
     tidy,
     understand,
-    usual_decimals,
 )
+from cellmend.table.numbers import Numbers, usual_decimals
+from cellmend.table.texts import Words
 
 
 def read(*texts: str | None) -> tuple[list, list[int]]:
     """The values, None where they are missing or cannot be read, and which cells cannot be read."""
     column = pa.array(texts, pa.string())
-    values = learn_reader(column).read(column).values.to_pylist()
+    values = learn_notation(column).read(column).values.to_pylist()
     return [v if v == v else None for v in values], [row for row, v in enumerate(values) if v != v]
 
 
@@ -71,7 +70,7 @@ def test_what_is_no_number_in_a_column_of_numbers_cannot_be_read() -> None:
 
 def test_a_unit_belongs_to_the_column_however_it_is_spelled() -> None:
     texts = pa.array(["12.0 oz.", "16.0 oz", "12.0 OZ.", "12.0 oz.", "8.4 oz"])
-    reader = learn_reader(texts)
+    reader = learn_notation(texts)
     assert reader.read(texts).values.to_pylist() == [12.0, 16.0, 12.0, 12.0, 8.4]
     assert reader.units == ("oz.", "oz", "OZ.")
     assert reader.write(16.0, 1) == "16.0 oz."
@@ -99,7 +98,7 @@ def test_a_unit_belongs_to_the_column_however_it_is_spelled() -> None:
     ],
 )
 def test_codes_names_times_and_versions_are_text(texts: list[str]) -> None:
-    assert learn_reader(pa.array(texts)) == Words()
+    assert learn_notation(pa.array(texts)) == Words()
 
 
 STYLES = st.builds(
@@ -122,7 +121,7 @@ def test_what_is_written_is_read_again(style: Numbers, whole: list[int], decimal
     numbers = [value / 10**decimals for value in whole]
     texts = [style.write(number, decimals) for number in numbers]
     column = pa.array(texts)
-    reader = learn_reader(column)
+    reader = learn_notation(column)
     assert reader.read(column).values.to_pylist() == pytest.approx(numbers)
     assert [reader.write(number, decimals) for number in numbers] == texts
 
@@ -130,7 +129,7 @@ def test_what_is_written_is_read_again(style: Numbers, whole: list[int], decimal
 @given(st.lists(st.text(max_size=8), max_size=20))
 def test_any_text_is_read_somehow(texts: list[str]) -> None:
     column = pa.array(texts, pa.string())
-    reader = learn_reader(column)
+    reader = learn_notation(column)
     values = reader.read(column).values.to_pylist()
     assert len(values) == len(texts)
     if reader == Words():
@@ -140,8 +139,8 @@ def test_any_text_is_read_somehow(texts: list[str]) -> None:
 @given(st.lists(st.sampled_from(["1", "2,5", "$3", "x", "4 kg", "N/A", "2024-01-05", "5.1.2024", " a "]), min_size=1))
 def test_a_reader_survives_json_and_reads_as_before(texts: list[str]) -> None:
     table = pa.table({"a": texts})
-    readers = learn_readers(table, {})
-    again = readers_from_json(json.loads(json.dumps(readers_to_json(readers))))
+    readers = learn_notations(table, {})
+    again = notations_from_json(json.loads(json.dumps(notations_to_json(readers))))
     assert again == readers
     one, other = (understand(table, each)["a"].to_pylist() for each in (readers, again))
     assert str(one) == str(other)
@@ -166,7 +165,7 @@ def test_a_reader_survives_json_and_reads_as_before(texts: list[str]) -> None:
 )
 def test_dates_are_days_since_1970(texts: list[str], days: list[float] | None) -> None:
     column = pa.array(texts)
-    reader = learn_reader(column)
+    reader = learn_notation(column)
     assert isinstance(reader, Dates) == (days is not None)
     if days is not None:
         assert reader.read(column).values.to_pylist() == days
@@ -189,7 +188,7 @@ def test_dates_of_a_type_for_dates_are_days_too() -> None:
     dates = pa.table(
         {"a": pa.array([datetime.date(1970, 1, 2), None]), "b": pa.array([86_400_000, 0], pa.timestamp("ms"))}
     )
-    assert understand(dates, learn_readers(dates, {})).to_pydict() == {"a": [1.0, None], "b": [1.0, 0.0]}
+    assert understand(dates, learn_notations(dates, {})).to_pydict() == {"a": [1.0, None], "b": [1.0, 0.0]}
 
 
 # ---------------------------------------------------------------- whole columns
@@ -197,23 +196,23 @@ def test_dates_of_a_type_for_dates_are_days_too() -> None:
 
 def test_a_word_that_often_stands_for_a_number_means_missing() -> None:
     texts = pa.array(["empty"] * 20 + [str(number) for number in range(20)] + ["1x"])
-    reader = learn_reader(texts)
+    reader = learn_notation(texts)
     assert reader.gaps == ("empty",)
     assert reader.read(texts).values.null_count == 20
-    assert learn_reader(pa.array(["low", "high", "low", "1", "2"] * 5)) == Words()
+    assert learn_notation(pa.array(["low", "high", "low", "1", "2"] * 5)) == Words()
 
 
 def test_a_unit_that_hardly_any_cell_has_is_strange() -> None:
     texts = pa.array([f"{number} patients" for number in range(99)] + ["7 paxients", "7"])
-    reader = learn_reader(texts)
+    reader = learn_notation(texts)
     assert reader.read(texts).strange.nonzero()[0].tolist() == [99, 100]
     assert reader.rewrite("7 paxients") == "7 patients"
 
 
 def test_codes_of_equal_length_that_stand_often_are_text() -> None:
     zips = [f"{35000 + 7 * number}" for number in range(20)] * 10
-    assert learn_reader(pa.array([*zips, "3x007"])) == Words()
-    assert isinstance(learn_reader(pa.array([f"{1000 * number}" for number in range(20, 90)] * 10)), Numbers)
+    assert learn_notation(pa.array([*zips, "3x007"])) == Words()
+    assert isinstance(learn_notation(pa.array([f"{1000 * number}" for number in range(20, 90)] * 10)), Numbers)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ def test_far_more_decimals_than_all_others_tell_noise(
     numbers = np.array(usual * 30 + few)
     assert usual_decimals(numbers) == decimals
     table = pa.table({"x": numbers})
-    read = understand(table, learn_readers(table, {}))["x"].to_numpy()
+    read = understand(table, learn_notations(table, {}))["x"].to_numpy()
     assert np.isnan(read).sum() == (len(few) if decimals is not None else 0)
 
 
@@ -240,7 +239,7 @@ def test_what_holds_for_a_whole_column_is_said_once_and_can_be_tidied() -> None:
     table = pa.table(
         {"ibu": ["60", "N/A", "70", "N/A"], "abv": ["0.05", "0.06%", "0.07", "0.05%"], "city": ["a", "b", "a", "b"]}
     )
-    readers = learn_readers(table, {})
+    readers = learn_notations(table, {})
     assert describe_columns(table, readers) == {
         "ibu": "2 cells say N/A, read as missing",
         "abv": "numbers with the unit % in some cells; 0.06% is read as 0.06",
@@ -253,7 +252,7 @@ def test_what_holds_for_a_whole_column_is_said_once_and_can_be_tidied() -> None:
 
 def test_dates_of_another_form_are_read_and_rewritten() -> None:
     texts = pa.array([f"2024-03-{day:02}" for day in range(1, 29)] * 3 + ["17/04/2024"])
-    reader = learn_reader(texts)
+    reader = learn_notation(texts)
     reading = reader.read(texts)
     assert not np.isnan(reading.values.to_numpy()).any()
     assert reading.strange.nonzero()[0].tolist() == [84]
@@ -269,7 +268,7 @@ def test_dates_of_another_form_are_read_and_rewritten() -> None:
     ],
 )
 def test_dates_are_written_as_the_column_writes_them(texts: list[str], day: float, written: str) -> None:
-    assert learn_reader(pa.array(texts)).write(day, None) == written
+    assert learn_notation(pa.array(texts)).write(day, None) == written
 
 
 @pytest.mark.parametrize(
@@ -282,7 +281,7 @@ def test_dates_are_written_as_the_column_writes_them(texts: list[str], day: floa
     ],
 )
 def test_repairs_are_written_as_most_of_the_column_is(texts: list[str], written: str) -> None:
-    reader = learn_reader(pa.array(texts))
+    reader = learn_notation(pa.array(texts))
     assert reader.write(5.0, 0) == written
     if "2,500" in texts:
         assert reader.write(5000.0, 0) == "5000"
@@ -290,4 +289,4 @@ def test_repairs_are_written_as_most_of_the_column_is(texts: list[str], written:
 
 def test_a_unit_among_plain_numbers_is_strange() -> None:
     texts = pa.array([f"{45 + number / 10:.1f}" for number in range(100)] + ["45.2x"])
-    assert learn_reader(texts).read(texts).strange.nonzero()[0].tolist() == [100]
+    assert learn_notation(texts).read(texts).strange.nonzero()[0].tolist() == [100]

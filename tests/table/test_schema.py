@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend.errors import SchemaError, SchemaWarning
-from cellmend.table.schema import IGNORE, KINDS, Column, Schema, infer_column, infer_schema, resolve_schema
+from cellmend.table.kinds import infer_column, infer_schema, resolve_schema
+from cellmend.table.schema import IGNORE, KINDS, Column, Schema
 
 RNG = np.random.default_rng(0)
 
