@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import EngineError
-from cellmend.streaming import check_columns, digest_of, load_once, score_batch, scores_schema
+from cellmend.streaming.batches import check_columns, score_batch, scores_schema
+from cellmend.streaming.tasks import digest_of, load_once
 
 
 def score(df: Any, model: str | Path, *, keep: Sequence[str] = ()) -> Any:
