@@ -13,8 +13,7 @@ import pytest
 
 import cellmend
 from cellmend import __version__, cli
-from cellmend.files.formats import whole_file
-from cellmend.streaming import filesystem
+from cellmend.files.places import filesystem, whole_file
 from tests.conftest import mixed_table
 
 
@@ -130,7 +129,7 @@ def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     assert "identifier" in done.stdout
     missing = run("schema", str(tmp_path / "none.csv"))
     assert (missing.returncode, missing.stdout) == (1, "")
-    assert "there is no such file" in missing.stderr
+    assert "there is none" in missing.stderr
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -201,8 +200,8 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
 @pytest.fixture
 def nightly(fitted, tmp_path, monkeypatch) -> Path:
     """A folder with a model and a Parquet file that is large enough to be scored in four pieces."""
-    monkeypatch.setattr("cellmend.streaming.PIECE", 30)
-    monkeypatch.setattr("cellmend.jobs.LARGE", 30)
+    monkeypatch.setattr("cellmend.streaming.limits.PIECE", 30)
+    monkeypatch.setattr("cellmend.streaming.limits.LARGE", 30)
     fitted.save(tmp_path / "m.cellmend")
     mixed_table().to_parquet(tmp_path / "new.parquet", index=False)
     return tmp_path
@@ -278,8 +277,8 @@ def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatc
 
 
 def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
-    monkeypatch.setattr("cellmend.jobs.LEARNED", 90)
+    monkeypatch.setattr("cellmend.streaming.limits.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.LEARNED", 90)
     before = (nightly / "m.cellmend").read_bytes()
     arguments = ["update", str(nightly / "new.parquet"), "-m", str(nightly / "m.cellmend"), "--json", "-q"]
     assert here(monkeypatch, *arguments, "--time-limit", "1") == 0
@@ -288,8 +287,8 @@ def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) ->
 
 
 def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
-    monkeypatch.setattr("cellmend.streaming.LEARNED", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.LEARNED", 100)
     table = mixed_table(300).drop(columns=["id", "country"])
     table.loc[7, "height"] = 999.0
     table.to_parquet(nightly / "new.parquet", index=False)
@@ -335,7 +334,7 @@ def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monke
 
 @pytest.mark.parametrize(("large", "end"), [(30, ".csv"), (1000, ".csv"), (30, "")], ids=["pieces", "whole", "folder"])
 def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, large: int, end: str) -> None:
-    monkeypatch.setattr("cellmend.jobs.LARGE", large)
+    monkeypatch.setattr("cellmend.streaming.limits.LARGE", large)
     assert score_nightly(nightly, str(nightly / f"a{end}"), monkeypatch) == 0
     assert "moved" not in capsys.readouterr().err
     mixed_table().assign(city="Lima").to_parquet(nightly / "new.parquet", index=False)

@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost_or_doubled(
             os.kill(os.getpid(), signal.SIGKILL)
         return s.do_unit(task, unit)
 
-    monkeypatch.setattr(engines, "_do", deadly)
+    monkeypatch.setattr("cellmend.engines.ray.do_on_one_core", deadly)
     engines.run(task, stream, nothing)
     assert len(list(tmp_path.glob("killed*"))) == 2
     assert result(tmp_path / "out").equals(expected)

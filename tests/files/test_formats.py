@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cellmend.errors import FileError
-from cellmend.files.formats import read_file, refuse_to_overwrite, whole_file, write_table, written_in_pieces
+from cellmend.files.formats import read_file, write_table, written_in_pieces
+from cellmend.files.places import refuse_to_overwrite, whole_file
 
 
 def test_columns_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def with_column(table: pa.Table, name: str, values: list[object]) -> pa.Table:
 
 @pytest.mark.process
 def test_standard_input_is_csv() -> None:
-    code = "from cellmend.files.formats import STDIN, read_file; print(read_file(STDIN).table.to_pydict())"
+    code = "from cellmend.files.formats import read_file; print(read_file(chr(45)).table.to_pydict())"
     done = subprocess.run([sys.executable, "-c", code], input=b"a,b\n1,2\n", capture_output=True, check=True)  # noqa: S603
     assert done.stdout.strip() == b"{'a': ['1'], 'b': ['2']}"
 
@@ -217,7 +218,7 @@ def test_a_broken_parquet_file_in_a_folder_is_refused_in_one_sentence(tmp_path: 
 
 
 def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="no such file"):
+    with pytest.raises(FileError, match="there is none"):
         read_file(tmp_path / "none.csv")
     with pytest.raises(FileError, match="it holds none"):
         read_file(tmp_path)

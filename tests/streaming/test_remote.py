@@ -16,9 +16,12 @@ from moto.server import ThreadedMotoServer
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 import cellmend
-from cellmend import CellMender, streaming
+from cellmend import CellMender
 from cellmend.errors import FileError, StreamError
-from cellmend.streaming import MANIFEST, Task, draw, filesystem, open_stream, run, score_batch
+from cellmend.files import places
+from cellmend.files.places import filesystem
+from cellmend.streaming import Task, draw, limits, open_stream, run, score_batch, tasks
+from cellmend.streaming.tasks import MANIFEST
 from tests.conftest import follow_recipe
 
 ROWS = 600
@@ -52,8 +55,8 @@ def place(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def _small_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "UNIT", 100)
-    monkeypatch.setattr(streaming, "PIECE", 64)
+    monkeypatch.setattr(limits, "UNIT", 100)
+    monkeypatch.setattr(limits, "PIECE", 64)
 
 
 def measurements() -> pa.Table:
@@ -149,7 +152,7 @@ def test_a_remote_part_is_whole_or_not_there(place: str, mender: CellMender, mon
             raise MemoryError
         return score_batch(mender, batch, name=name)
 
-    monkeypatch.setattr(streaming, "score_batch", fail_at_last)
+    monkeypatch.setattr(tasks, "score_batch", fail_at_last)
     with pytest.raises(MemoryError):
         run(score_task(source, output), open_stream(source), lambda done: None)
     assert names_in(output) == [MANIFEST, PARTS[0]]
@@ -186,7 +189,7 @@ def test_a_filesystem_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyP
     def unreachable(url: str) -> None:
         raise OSError("Unable to load libjvm\nand where it was looked for")
 
-    monkeypatch.setattr(streaming, "FileSystem", SimpleNamespace(from_uri=unreachable))
+    monkeypatch.setattr(places, "FileSystem", SimpleNamespace(from_uri=unreachable))
     with pytest.raises(FileError, match=r"can be reached; it is not \(Unable to load libjvm\)\.$"):
         open_stream("hdfs://cluster/tables")
 

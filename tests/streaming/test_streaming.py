@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 from cellmend import CellMender, SchemaWarning, SettingError
 from cellmend import streaming as s
-from cellmend.errors import FileError
+from cellmend.errors import FileError, StreamError, TableError
+from cellmend.settings import Threshold
+from cellmend.streaming import limits, tasks
+from cellmend.streaming.sources import csv_as_parquet
 from tests.conftest import KINDS, SMALL, mixed_table, one_batch
 from tests.streaming.conftest import nothing, result, task_for
 
@@ -48,8 +51,8 @@ def model(mender: CellMender, tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two files of six row groups each, read by the 30 rows, worked on by the 60."""
-    monkeypatch.setattr(s, "PIECE", 30)
-    monkeypatch.setattr(s, "UNIT", 60)
+    monkeypatch.setattr(limits, "PIECE", 30)
+    monkeypatch.setattr(limits, "UNIT", 60)
     found = tmp_path / "data"
     found.mkdir()
     for number in range(2):
@@ -121,9 +124,9 @@ def test_columns_are_matched_by_name_and_kinds_of_text_are_alike(table: pa.Table
 
 
 def test_missing_and_extra_columns_are_one_sentence(table: pa.Table, mender: CellMender) -> None:
-    with pytest.raises(s.StreamError, match=r"The batch must have the columns of the model; it lacks 'height'"):
+    with pytest.raises(TableError, match=r"The batch must have the columns of the model; it lacks 'height'"):
         s.score_batch(mender, one_batch(table.drop_columns("height")))
-    with pytest.raises(s.StreamError, match=r"it also has 'heights'"):
+    with pytest.raises(TableError, match=r"it also has 'heights'"):
         s.score_batch(mender, one_batch(table.append_column("heights", table["height"])))
 
 
@@ -198,10 +201,10 @@ def test_arrow_files_and_large_csv_files_are_streams_too(table: pa.Table, tmp_pa
     read = pa.Table.from_batches(s.read_unit(stream.url, stream.units[0], stream.names))
     assert read.equals(table.combine_chunks())
     (tmp_path / "t.csv").write_text('a;b\n1,5;"x\ny"\n;z\n')
-    copy = s.csv_as_parquet(tmp_path / "t.csv", tmp_path / "spool")
+    copy = csv_as_parquet(tmp_path / "t.csv", tmp_path / "spool")
     assert pq.read_table(copy).to_pydict() == {"a": ["1,5", ""], "b": ["x\ny", "z"]}
     written = copy.stat().st_mtime_ns
-    assert s.csv_as_parquet(tmp_path / "t.csv", tmp_path / "spool").stat().st_mtime_ns == written, "made once"
+    assert csv_as_parquet(tmp_path / "t.csv", tmp_path / "spool").stat().st_mtime_ns == written, "made once"
 
 
 def test_what_is_no_table_is_one_sentence(tmp_path: Path) -> None:
@@ -210,7 +213,7 @@ def test_what_is_no_table_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"must hold .parquet or .arrow files; it holds none"):
         s.open_stream(str(tmp_path))
     (tmp_path / "a.parquet").write_bytes(b"no")
-    with pytest.raises(FileError, match=r"a.parquet must be a Parquet or Arrow file"):
+    with pytest.raises(FileError, match=r"a.parquet must be a .parquet file"):
         s.open_stream(str(tmp_path))
 
 
@@ -221,14 +224,14 @@ def test_a_file_that_breaks_off_in_the_middle_is_one_sentence(folder: Path, tabl
     content[start : start + 40] = b"\xff" * 40
     path.write_bytes(content)
     stream = s.open_stream(str(folder))
-    with pytest.raises(FileError, match=r"0.parquet must be a Parquet or Arrow file; it cannot be read") as refused:
+    with pytest.raises(FileError, match=r"0.parquet must be a .parquet file; it cannot be read") as refused:
         list(s.read_unit(stream.url, stream.units[0], stream.names))
     assert "\n" not in str(refused.value)
 
 
 def test_what_was_read_of_a_large_table_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise, which no compression makes small, in thirty groups of 800 kB."""
-    monkeypatch.setattr(s, "PIECE", 10_000)
+    monkeypatch.setattr(limits, "PIECE", 10_000)
     noise = np.random.default_rng(0).normal(size=(10, 300_000))
     pq.write_table(pa.table(list(noise), names=list("abcdefghij")), tmp_path / "a.parquet", row_group_size=10_000)
     stream, before = s.open_stream(str(tmp_path)), pa.total_allocated_bytes()
@@ -298,7 +301,7 @@ def test_a_run_goes_on_where_it_was_and_does_nothing_twice(
             raise KeyboardInterrupt
         return score(mender, batch, name=name)
 
-    monkeypatch.setattr(s, "score_batch", breaks)
+    monkeypatch.setattr(tasks, "score_batch", breaks)
     with pytest.raises(KeyboardInterrupt):
         s.run(task, stream, nothing)
     first = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("part-*")}
@@ -309,7 +312,7 @@ def test_a_run_goes_on_where_it_was_and_does_nothing_twice(
     assert sum(done) == 6 * 30 + 4 * 30
     assert all((tmp_path / "out" / name).stat().st_mtime_ns == when for name, when in first.items())
     assert not list((tmp_path / "out").glob(".part*"))
-    monkeypatch.setattr(s, "score_batch", score)
+    monkeypatch.setattr(tasks, "score_batch", score)
     again, _ = task_for(folder, model, tmp_path / "again")
     s.run(again, stream, nothing)
     assert result(tmp_path / "out").equals(result(tmp_path / "again"))
@@ -320,13 +323,13 @@ def test_results_of_another_run_are_refused_and_kept(folder: Path, model: Path, 
     s.run(task, stream, nothing)
     before = result(tmp_path / "out")
     other = s.Task("score", stream.url, stream.names, str(tmp_path / "out"), str(model), "another model")
-    with pytest.raises(s.StreamError, match="holds the results of another run"):
-        s.pending(other, stream)
+    with pytest.raises(StreamError, match="holds the results of another run"):
+        tasks.pending(other, stream)
     pq.write_table(pq.read_table(folder / "0.parquet"), folder / "2.parquet")
-    with pytest.raises(s.StreamError, match="holds the results of another run"):
-        s.pending(task, s.open_stream(str(folder)))
+    with pytest.raises(StreamError, match="holds the results of another run"):
+        tasks.pending(task, s.open_stream(str(folder)))
     assert result(tmp_path / "out").equals(before)
-    s.clear(str(tmp_path / "out"))
+    tasks.clear(str(tmp_path / "out"))
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -334,7 +337,7 @@ def test_a_folder_with_something_else_is_not_written_to(folder: Path, model: Pat
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
     task, stream = task_for(folder, model, tmp_path / "out")
-    with pytest.raises(s.StreamError, match=r"must be a new folder; it holds thesis.txt"):
+    with pytest.raises(StreamError, match=r"must be a new folder; it holds thesis.txt"):
         s.run(task, stream, nothing)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
@@ -347,9 +350,9 @@ def test_findings_and_repairs_of_units_are_those_of_the_whole_table(
     found = result(tmp_path / "findings")
     whole = s.find_batch(mender, one_batch(table), least=0.5)
     assert found.equals(pa.Table.from_batches([whole]))
-    least = s.cutoff(find.output, fdr=0.1, top=None)
-    assert s.cutoff(find.output, fdr=None, top=2) == sorted(found["suspicion"].to_pylist())[-2]
-    flagged, repaired = s.count(find.output, least)
+    least = tasks.cutoff(find.output, Threshold(fdr=0.1))
+    assert tasks.cutoff(find.output, Threshold(top=2)) == sorted(found["suspicion"].to_pylist())[-2]
+    flagged, repaired = tasks.count(find.output, least)
     assert 3 <= repaired <= flagged <= found.num_rows
     repair, _ = task_for(folder, model, tmp_path / "repaired", "repair")
     repair = replace(repair, findings=find.output, least=least)
@@ -364,7 +367,7 @@ def test_findings_and_repairs_of_units_are_those_of_the_whole_table(
 
 def test_the_manifest_names_model_and_files(folder: Path, model: Path, tmp_path: Path) -> None:
     task, stream = task_for(folder, model, tmp_path / "out")
-    s.pending(task, stream)
+    tasks.pending(task, stream)
     plan = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert plan["task"]["digest"] == "digest"
     assert [Path(path).name for path, _, _ in plan["files"]] == ["0.parquet", "1.parquet"]

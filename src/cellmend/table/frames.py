@@ -100,7 +100,7 @@ class Frame:
         if self.gives_pandas:
             return _write_pandas(self.native, changes)
         if isinstance(self.native, pa.Table):
-            return _write_arrow(self.native, changes)
+            return write_arrow(self.native, changes)
         return self._write_frame(changes)
 
     def _write_frame(self, changes: dict[int, Change]) -> Any:
@@ -109,7 +109,7 @@ class Frame:
         if not old:
             return frame.clone().to_native()
         arrow = pa.table({column.name: column.to_arrow() for column in old.values()})
-        written = _write_arrow(arrow, dict(enumerate(changes[place] for place in old)))
+        written = write_arrow(arrow, dict(enumerate(changes[place] for place in old)))
         new = zip(old.values(), nw.from_arrow(written, backend=self._backend).iter_columns(), strict=True)
         return frame.with_columns(*(n.cast(o.dtype) if _fits(n, o) else n for o, n in new)).to_native()
 
@@ -218,7 +218,8 @@ def _write_array(array: NDArray[Any], changes: dict[int, Change]) -> NDArray[Any
     return written
 
 
-def _write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
+def write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
+    """The table with new cells in the columns at these positions; types stay where they can hold them."""
     for position, change in changes.items():
         field, old = table.schema.field(position), table.column(position).combine_chunks()
         room = pa.string() if change.needs_text and family(field.type) != "text" else field.type
