@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,12 @@ from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
 from cellmend.model.hidden import hidden_ratio, judge_hidden
+from cellmend.model.learning import climb
+from cellmend.model.model import Model
 from cellmend.model.suspicion import ErrorRates, clean_priors
 from cellmend.model.together import fit_together
 from cellmend.model.training import REVISIONS
-from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from tests.conftest import SMALL, mixed_table
 
 LEFT_OUT = ["id", "country"]
@@ -208,10 +211,16 @@ def test_whole_numbers_stay_whole_and_decimals_stay(fitted: CellMender, table) -
     np.testing.assert_array_equal(clean["height"], clean["height"].round(1))
 
 
+def without_rows(mender: CellMender) -> Model:
+    """The same model, to which every cell stands for itself."""
+    rates = ErrorRates(1.0, 1 - mender.alpha, 0.0)
+    return replace(mender.model_, calibration=replace(mender.model_.calibration, rates=rates))
+
+
 def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, table) -> None:
     """With one cell that looks wrong no other is hidden: suspicion is then that of the cell itself hidden."""
     mender = copy.deepcopy(fitted)
-    mender.rates_ = ErrorRates(1.0, 1 - mender.alpha, 0.0)
+    mender.model_ = without_rows(mender)
     calm = table[(mender.cell_suspicion(table) < 0.5).all(axis=1)]
     expected = mender.cell_suspicion(calm).to_numpy().sum(axis=1)
     np.testing.assert_allclose(mender.row_scores(calm), expected, rtol=1e-4)
@@ -219,7 +228,7 @@ def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, t
 
 def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
     fitted = copy.deepcopy(fitted)
-    fitted.rates_ = ErrorRates(1.0, 1 - fitted.alpha, 0.0)
+    fitted.model_ = without_rows(fitted)
     pi = np.clip(1 - fitted.cell_suspicion(table).to_numpy(), 1e-6, 1 - 1e-6)
     modelled = table.notna().to_numpy() & ~table.columns.isin(LEFT_OUT)
     expected = np.where(modelled, -np.log(pi), 0).sum(axis=1)
@@ -230,7 +239,7 @@ def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, tabl
 
 def test_cell_scores_are_minus_log_pi(fitted: CellMender, table) -> None:
     fitted = copy.deepcopy(fitted)
-    fitted.rates_ = ErrorRates(1.0, 1 - fitted.alpha, 0.0)
+    fitted.model_ = without_rows(fitted)
     pi = 1 - fitted.cell_suspicion(table).to_numpy()
     scores = fitted.cell_scores(table)
     np.testing.assert_allclose(np.exp(-scores[scores > 0]), pi[scores > 0], rtol=1e-4)
@@ -337,7 +346,7 @@ def test_the_repair_method_decides_scores_repairs_and_probabilities(published, m
 def test_findings_do_not_depend_on_chunks(line_mender, monkeypatch) -> None:
     table = line_table()
     whole = line_mender.findings(table)
-    monkeypatch.setattr("cellmend.model.inference.CHUNK_NUMBERS", 1000)
+    monkeypatch.setattr("cellmend.model.evidence.CHUNK_NUMBERS", 1000)
     pd.testing.assert_frame_equal(line_mender.findings(table), whole)
 
 
@@ -536,19 +545,18 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
     """The last revision is that of the fitted networks, for all networks of a mender alike."""
     monkeypatch.setattr("cellmend.model.training.REVISIONS", (0.5,))
     seen = []
-    original = CellMender._train
 
-    def watched(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
-        history = original(self, network, cells, alpha, weight_decay, revise)
-        seen.append(revise())
+    def watched(network, lesson, *others, **settings):  # type: ignore[no-untyped-def]
+        history = climb(network, lesson, *others, **settings)
+        seen.append(lesson.revise())
         return history
 
-    monkeypatch.setattr(CellMender, "_train", watched)
+    monkeypatch.setattr("cellmend.model.together.climb", watched)
     tables = [line_table(60), line_table(60).assign(b=lambda t: -t["b"])]
     menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
     fit_together(menders, tables)
     for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
-        cells = mender.encoder_.encode(read_frame(table))
+        cells = mender.encoder_.encode(read_typed(table))
         own = clean_priors(hidden_ratio(mender.network_, cells), cells.observed).float()
         for member in (2 * place, 2 * place + 1):
             torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)
@@ -573,7 +581,7 @@ def test_one_gross_count_does_not_spoil_its_column() -> None:
 def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_mender: CellMender) -> None:
     """Against the network's own answers, cell by cell; a table of chance scores far lower."""
     table = line_table()
-    cells = line_mender.encoder_.encode(read_frame(table))
+    cells = line_mender.encoder_.encode(read_typed(table))
     evidence = judge_hidden(line_mender.network_, cells, alpha=0.95)
     both = 0.95 * evidence.log_clean.double().exp() + 0.05 * evidence.log_corrupted.double().exp()
     assert line_mender.score(table) == pytest.approx(both.log().sum(1).mean().item(), rel=1e-4)
@@ -589,19 +597,16 @@ def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_men
         other.predict(table)
 
 
-def test_learning_believes_cells_as_their_rows_say() -> None:
+def test_learning_believes_cells_as_their_rows_say(monkeypatch) -> None:
     """A wrong cell makes the others of its row doubtful, not itself."""
     seen = []
 
-    class Watched(CellMender):
-        def _train(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
-            def watched():  # type: ignore[no-untyped-def]
-                seen.append(revise())
-                return seen[-1]
+    def watched(*given):  # type: ignore[no-untyped-def]
+        seen.append(clean_priors(*given))
+        return seen[-1]
 
-            return super()._train(network, cells, alpha, weight_decay, watched)
-
-    Watched(random_state=0, epochs=60).fit(line_table())
+    monkeypatch.setattr("cellmend.model.learning.clean_priors", watched)
+    CellMender(random_state=0, epochs=60).fit(line_table())
     assert len(seen) == len(REVISIONS)
     wrong, usual = seen[-1][7], seen[-1][100]  # a, b, c, sign
     assert wrong[0] < wrong[1]

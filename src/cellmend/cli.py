@@ -323,14 +323,9 @@ def report(
 def schema(table: TableArgument) -> None:
     """Print the kind of every column, to be edited and given back with --schema."""
     from cellmend.files.formats import read_file
-    from cellmend.table.dates import Dates
-    from cellmend.table.kinds import infer_schema
-    from cellmend.table.notation import learn_notations, understand
+    from cellmend.table.reader import guess_schema
 
-    found = read_file(table).table
-    readers = learn_notations(found, {})
-    dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
-    typer.echo(str(infer_schema(understand(found, readers), dates)))
+    typer.echo(str(guess_schema(read_file(table).table)))
 
 
 @app.command()

@@ -15,7 +15,7 @@ from cellmend.benchmark.baselines import Frequencies, Marginals, Mixture, OneCla
 from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
 from cellmend.benchmark.methods import METHODS
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas, shorten_rows
-from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Schema
 
 RNG = np.random.default_rng(0)
@@ -127,7 +127,7 @@ def test_marginals_expect_the_nearest_component_and_the_frequencies() -> None:
 def test_svm_and_marginals_add_log_probabilities() -> None:
     table = mixed()
     both = SVMAndMarginals(schema=SCHEMA).fit(table)
-    cells = both.encoder_.encode(read_frame(table))
+    cells = both.encoder_.encode(read_typed(table))
     inside = both.svm_.log_inside(cells)
     assert (inside < 0).all()
     np.testing.assert_allclose(both.judge(cells), both.marginals_.judge(cells) - inside[:, None])
@@ -145,7 +145,7 @@ def test_the_proximal_step_minimises_what_it_should() -> None:
 def test_deep_rpca_splits_a_row_into_its_parts() -> None:
     table = mixed()
     model = DeepRPCA(schema=SCHEMA, sparsity=0.1).fit(table)
-    cells = model.encoder_.encode(read_frame(table))
+    cells = model.encoder_.encode(read_typed(table))
     low_rank, sparse = model.split(cells)
     residual = one_hot(cells, model.columns) - low_rank.numpy()
     np.testing.assert_allclose(sparse, shorten_rows(torch.tensor(residual), 0.1), atol=1e-5)
@@ -199,7 +199,7 @@ def test_boosting_predicts_out_of_fold() -> None:
 def test_rank_tails_are_summed_and_a_row_is_its_worst_cell() -> None:
     table = mixed()
     model = LightGBMAndMarginals(schema=SCHEMA).fit(table)
-    cells = model.encoder_.encode(read_frame(table))
+    cells = model.encoder_.encode(read_typed(table))
     marginals = rank_tail(model.marginals_.judge_known(cells)) * [1, 1, 0]  # of numbers; the level stands last
     expected = rank_tail(model.trees_.judge_known(cells)) + marginals
     np.testing.assert_allclose(model.judge(cells), expected)

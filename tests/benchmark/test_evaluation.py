@@ -26,7 +26,7 @@ from cellmend.benchmark.injection import AS_IT_WAS, KINDS_OF_ERRORS, NAMES, Inje
 from cellmend.benchmark.methods import METHODS
 from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
 from cellmend.findings.finding import Finding, Mended
-from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from tests.benchmark.conftest import SCHEMA, people
 from tests.conftest import SMALL
 
@@ -98,7 +98,7 @@ def test_measures_of_all_errors_by_hand() -> None:
     findings = [
         Finding(row, CLEAN.column_names[d], None, float(SUSPICION[row, d]), None, None, None, "") for row, d in places
     ]
-    mended = Mended(read_frame(CLEAN), SUSPICION, findings, CLEAN)
+    mended = Mended(read_typed(CLEAN), SUSPICION, findings, CLEAN)
     measures = overall(hand_made(), hand_made_outcome(), mended, FLAGGED)
     assert (measures["errors"], measures["flagged"], measures["found"]) == (4, 4, 2)
     assert (measures["precision"], measures["recall"], measures["f1"], measures["false_share"]) == (0.5, 0.5, 0.5, 0.5)
@@ -113,7 +113,7 @@ def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
         Finding(0, "x", 10.0, 0.9, None, None, None, "Abstained"),
         Finding(1, "c", "a", 0.8, "b", None, None, ""),
     ]
-    flagged, has_repair = flags(Mended(read_frame(CLEAN), SUSPICION, findings, CLEAN), hand_made())
+    flagged, has_repair = flags(Mended(read_typed(CLEAN), SUSPICION, findings, CLEAN), hand_made())
     assert np.argwhere(flagged).tolist() == [[0, 0], [1, 1]]
     assert np.argwhere(has_repair).tolist() == [[1, 1]]
     outcome = follow(hand_made(), flagged, CLEAN, has_repair)
@@ -124,7 +124,7 @@ def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
 def test_when_nothing_is_flagged_there_is_no_precision() -> None:
     none = np.zeros_like(FLAGGED)
     outcome = follow(hand_made(), none, hand_made().table, none)
-    measures = overall(hand_made(), outcome, Mended(read_frame(CLEAN), SUSPICION, [], CLEAN), none)
+    measures = overall(hand_made(), outcome, Mended(read_typed(CLEAN), SUSPICION, [], CLEAN), none)
     assert measures["recall"] == 0.0
     assert all(np.isnan(measures[name]) for name in ("precision", "expected_false_share", "repaired", "repair_error"))
 
@@ -152,7 +152,7 @@ def related(rows: int = 400) -> pa.Table:
     )
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
     table, mender = related(), CellMender(**SMALL | {"epochs": 60, "hidden_dim": 64})
     found = evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1, baselines=["Marginals", "RVAE nll"])
@@ -226,7 +226,7 @@ def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch
         evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["LightGBM"])
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 @pytest.mark.parametrize("name", ["Marginals", "LightGBM", "OC-SVM + Marginals"])
 def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:
     assert set(BASELINES) < set(METHODS)

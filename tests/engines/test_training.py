@@ -65,7 +65,7 @@ def test_two_processes_learn_what_one_learns_from_all_rows(data: Path, two: Cell
     for name, each in weights(one).items():
         torch.testing.assert_close(weights(two)[name], each, rtol=1e-3, atol=1e-4, msg=name)
     assert two.history_ == pytest.approx(one.history_, rel=1e-4)
-    assert two.rates_.rows == pytest.approx(one.rates_.rows, rel=1e-2)
+    assert two.model_.calibration.rates.rows == pytest.approx(one.model_.calibration.rates.rows, rel=1e-2)
     assert two.offset_ == pytest.approx(one.offset_, abs=1e-3)
     table = pa.Table.from_pandas(mixed_table(600), preserve_index=False)
     fitted = CellMender(**SETTINGS, schema=KINDS).fit(table)

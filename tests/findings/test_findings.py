@@ -13,12 +13,12 @@ import torch
 
 from cellmend import CellMender, SettingError
 from cellmend.findings.expectation import Expectation, with_reasons
-from cellmend.findings.explanation import is_open, say_why, slipped_point, swapped
+from cellmend.findings.explanation import say_why, slipped_point, swapped
 from cellmend.findings.finding import Finding, to_html
 from cellmend.findings.wording import Wording
-from cellmend.model.columns import LevelColumn
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import best
+from cellmend.table.frames import read_frame
 from cellmend.table.values import as_text, shortened
 from tests.conftest import SMALL
 
@@ -195,7 +195,7 @@ def naive_order(network, values, shown, own: int) -> list[int]:
 
 
 def test_the_columns_named_are_those_whose_removal_changes_the_expectation_most(fitted: CellMender, table) -> None:
-    network, cells = fitted.network_, fitted.encoder_.encode(fitted._read(table))
+    network, cells = fitted.network_, fitted.encoder_.encode(fitted.model_.reader.read(read_frame(table)))
     asked = [Expectation(row, column, 0.0, 0.0, 0.0, 0.0, [], np.nan) for row in (0, 3, 8) for column in range(6)]
     explained = with_reasons(network, cells, cells.observed, asked)
     named = 0
@@ -210,7 +210,7 @@ def test_the_columns_named_are_those_whose_removal_changes_the_expectation_most(
 
 def test_reasons_do_not_depend_on_the_chunk(fitted: CellMender, table, monkeypatch) -> None:
     whole = fitted.findings(table, top=20)["reason"].tolist()
-    monkeypatch.setattr("cellmend.findings.findings.LONGEST_CHUNK", 1)
+    monkeypatch.setattr("cellmend.findings.expectation.LONGEST_CHUNK", 1)
     assert fitted.findings(table, top=20)["reason"].tolist() == whole
 
 
@@ -227,14 +227,13 @@ def test_a_cell_without_a_confident_repair_is_flagged_and_left(table) -> None:
 
 
 def test_a_value_is_open_if_no_level_reaches_one_half_or_the_interval_is_as_wide_as_the_column(fitted) -> None:
-    level = next(c for c in fitted.encoder_.columns if isinstance(c, LevelColumn))
+    level = next(c for c in fitted.encoder_.columns if c.levels)
     real = next(c for c in fitted.encoder_.columns if c.kind == "real")
-    expected = Expectation(0, 0, 0.0, 0.0, -1.0, 1.0, [(0, 0.4), (1, 0.3)], np.nan)
-    assert is_open(expected, level)
-    assert not is_open(Expectation(0, 0, 0.0, 0.0, -1.0, 1.0, [(0, 0.6), (1, 0.3)], np.nan), level)
+    assert level.is_open(-1.0, 1.0, 0.4)
+    assert not level.is_open(-1.0, 1.0, 0.6)
     width = real.knots[-1] - real.knots[0]
-    assert is_open(Expectation(0, 0, 0.0, 0.0, 0.0, 0.71 * width, [], np.nan), real)
-    assert not is_open(Expectation(0, 0, 0.0, 0.0, 0.0, 0.69 * width, [], np.nan), real)
+    assert real.is_open(0.0, 0.71 * width, 0.0)
+    assert not real.is_open(0.0, 0.69 * width, 0.0)
 
 
 def test_intervals_end_where_the_column_does() -> None:
@@ -281,7 +280,7 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
 def test_digits_that_fit_with_the_point_moved_are_the_repair(value, low, high, repair) -> None:
     x = np.random.default_rng(0).normal(3, 1, size=200).round(2)
     mender = CellMender(**SMALL | {"epochs": 1}).fit(pd.DataFrame({"x": x, "y": 2 * x}))
-    table = mender._read(pd.DataFrame({"x": x, "y": 2 * x}))
+    table = mender.model_.reader.read(read_frame(pd.DataFrame({"x": x, "y": 2 * x})))
     column = mender.encoder_.columns[0]
     held, least, most = (column.to_model(number) for number in (value, low, high))
     words = Wording(table, mender.encoder_)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cellmend.errors import SchemaError, TableError
 from cellmend.model.columns import CountColumn, LevelColumn, OrdinalColumn, RealColumn
 from cellmend.model.encoding import TableEncoder
-from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
 from tests.conftest import KNOTS_AT
 
@@ -22,13 +22,13 @@ def chunked(values, type_=None) -> pa.ChunkedArray:
 
 
 def encoder_for(table, **kinds) -> TableEncoder:
-    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_frame(table))
+    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_typed(table))
 
 
 def test_every_kind_of_table_gives_equal_cells() -> None:
     data = {"a": [1.0, None, 3.0], "b": ["x", "y", None]}
     tables = [pd.DataFrame(data), pl.DataFrame(data), pa.table(data)]
-    cells = [encoder_for(t, a="real", b="category").encode(read_frame(t)) for t in tables]
+    cells = [encoder_for(t, a="real", b="category").encode(read_typed(t)) for t in tables]
     for other in cells[1:]:
         assert torch.equal(cells[0].values, other.values)
         assert torch.equal(cells[0].observed, other.observed)
@@ -37,7 +37,7 @@ def test_every_kind_of_table_gives_equal_cells() -> None:
 
 def test_nan_is_missing_in_polars_too() -> None:
     table = pl.DataFrame({"a": [1.0, float("nan"), 3.0]})
-    assert encoder_for(table, a="real").encode(read_frame(table)).observed.tolist() == [
+    assert encoder_for(table, a="real").encode(read_typed(table)).observed.tolist() == [
         [True],
         [False],
         [True],
@@ -116,7 +116,7 @@ def test_ordinal_text_needs_its_levels() -> None:
 
 def test_an_unseen_level_is_observed_and_impossible() -> None:
     table = pd.DataFrame({"a": ["x", "y"]})
-    cells = encoder_for(table, a="category").encode(read_frame(pd.DataFrame({"a": ["z", None]})))
+    cells = encoder_for(table, a="category").encode(read_typed(pd.DataFrame({"a": ["z", None]})))
     assert cells.observed.tolist() == [[True], [False]]
     assert cells.values[0].isnan()
     assert cells.values[1] == 0
@@ -126,7 +126,7 @@ def test_columns_stand_grouped_by_kind_and_scores_go_back_to_their_place() -> No
     table = pd.DataFrame({"c": ["x", "y"], "left out": [1, 1], "r": [0.5, 1.5]})
     encoder = encoder_for(table, c="category", r="real")
     assert [column.name for column in encoder.columns] == ["r", "c"]
-    spread = encoder.spread(np.array([[1.0, 2.0], [3.0, 4.0]]), read_frame(table))
+    spread = encoder.spread(np.array([[1.0, 2.0], [3.0, 4.0]]), read_typed(table))
     assert spread.tolist() == [[2.0, 0.0, 1.0], [4.0, 0.0, 3.0]]
 
 

@@ -8,14 +8,22 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from cellmend.model import inference
+from cellmend.model import evidence as evidence_module
 from cellmend.model.columns import LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
-from cellmend.model.evidence import Evidence, in_chunks, judge, level_probabilities
-from cellmend.model.hidden import hidden_ratio, log_hidden
+from cellmend.model.evidence import Evidence, Reconstruction, in_chunks, level_probabilities
+from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
 from cellmend.model.likelihoods import Distributions
-from cellmend.model.network import RVAE, clean_logit, stack
-from cellmend.model.published import cell_nll, cell_pi, cell_pi_clamped, lower_bound, pseudo_gibbs, reconstruct
+from cellmend.model.network import RVAE, Bound, Shape, clean_logit, stack
+from cellmend.model.published import (
+    cell_nll,
+    cell_pi,
+    cell_pi_clamped,
+    judge_whole_rows,
+    lower_bound,
+    pseudo_gibbs,
+    reconstruct,
+)
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 60_000
@@ -35,7 +43,7 @@ def generator(seed: int = 0) -> torch.Generator:
 def linear_network() -> RVAE:
     """ReLU in pairs is linear: x = relu(x) - relu(-x)."""
     columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"]
-    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=1, amortized=False, masked=False)
+    net = RVAE(columns, PUBLISHED, Shape(1, 2, 1), amortized=False, masked=False)
     pair = torch.tensor([1.0, -1.0])
     with torch.no_grad():
         net.encoder_input.number_weight.copy_(torch.tensor(A)[:, None] * pair)
@@ -50,7 +58,13 @@ def linear_network() -> RVAE:
     return net
 
 
-def seen_by(net: RVAE, cells: Cells, method: str, alpha: float = 0.95, seed: int = 0) -> inference.Reconstruction:
+def judge(net: RVAE, cells: Cells, *, method: str, weights: str, alpha: float, generator: torch.Generator) -> Evidence:
+    if method == "hidden":
+        return judge_hidden(net, cells, alpha=alpha)
+    return judge_whole_rows(net, cells, method, generator, weights=weights, alpha=alpha)
+
+
+def seen_by(net: RVAE, cells: Cells, method: str, alpha: float = 0.95, seed: int = 0) -> Reconstruction:
     draws = generator(seed)
     evidence = judge(net, cells, method=method, weights="coordinate", alpha=alpha, generator=draws)
     return reconstruct(net, cells, evidence, method=method, generator=draws)
@@ -125,7 +139,7 @@ def test_two_stage_never_holds_an_impossible_cell() -> None:
 
 def test_the_amortized_weights_are_those_of_the_head() -> None:
     columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "ab"]
-    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=4, embedding_dim=1, amortized=True, masked=False)
+    net = RVAE(columns, PUBLISHED, Shape(1, 4, 1), amortized=True, masked=False)
     net.initialize(generator())
     cells = same_rows(2.0, 1.0)[:5]
     found = judge(net, cells, method="map", weights="amortized", alpha=0.9, generator=generator())
@@ -142,10 +156,10 @@ def test_two_stage_never_holds_a_missing_cell() -> None:
 
 def test_kept_levels_are_certain() -> None:
     columns = [LevelColumn("a", "category", ("x", "y", "z"))]
-    net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=2, amortized=False, masked=False)
+    net = RVAE(columns, PUBLISHED, Shape(1, 2, 2), amortized=False, masked=False)
     net.initialize(generator())
     decoded = net.decode(torch.zeros(2, 1)).detach()
-    seen = inference.Reconstruction(torch.tensor([[2.0], [1.0]]), decoded, torch.tensor([[True], [False]]))
+    seen = Reconstruction(torch.tensor([[2.0], [1.0]]), decoded, torch.tensor([[True], [False]]))
     ((column, probabilities),) = level_probabilities(net, seen)
     assert column == 0
     assert probabilities[0].tolist() == [0.0, 0.0, 1.0]
@@ -179,7 +193,7 @@ def test_the_mean_of_q_is_used_for_scores(weights: str) -> None:
 
 
 def test_chunks_cover_every_row_once(monkeypatch) -> None:
-    monkeypatch.setattr(inference, "CHUNK_NUMBERS", 64)
+    monkeypatch.setattr(evidence_module, "CHUNK_NUMBERS", 64)
     cells = same_rows(2.0, 1.0)[:101]
     cells.values[:, 0] = torch.arange(101)
     chunks = list(in_chunks(linear_network(), cells))
@@ -191,7 +205,7 @@ def test_chunks_cover_every_row_once(monkeypatch) -> None:
 def test_the_mean_lower_bound_is_that_of_many_draws() -> None:
     """Of a linear Gaussian network the expected bound is known: E log N(x | B z + C, SIGMA) - KL."""
     net, cells = linear_network(), same_rows(2.0, 1.0)
-    found = lower_bound(net, cells, weights="none", alpha=0.95, kl_weight=1.0, generator=generator()).mean().item()
+    found = lower_bound(net, cells, Bound("none", 0.95, 1.0), generator()).mean().item()
     mu = A[0] * 2 + A[1]
     squares = [(2.0 - C[0]) ** 2, (1.0 - B[1] * mu) ** 2 + B[1] ** 2 * S**2]
     log_p = sum(-0.5 * q / SIGMA**2 - math.log(SIGMA) - 0.5 * math.log(2 * math.pi) for q in squares)
@@ -234,7 +248,7 @@ def test_the_ratio_of_a_cell_does_not_depend_on_the_order_of_rows() -> None:
     """To the twelfth digit: single precision takes the last few numbers of a tensor otherwise than the rest."""
     how = Distributions(outlier="cauchy", outlier_scale=2.0, components=3, binned=True)
     columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
-    net = RVAE(columns, how, latent_dim=16, hidden_dim=16, embedding_dim=1, amortized=False, masked=True)
+    net = RVAE(columns, how, Shape(16, 16, 1), amortized=False, masked=True)
     net.initialize(generator())
     cells = Cells(torch.randn(37, 3, generator=generator(1)), torch.ones(37, 3, dtype=torch.bool))
     for seed in range(5):
@@ -260,7 +274,7 @@ def test_the_level_of_several_networks_is_the_one_most_probable_on_average() -> 
     logits = [torch.tensor([0.9, 0.1, 0.0]), torch.tensor([0.0, 0.45, 0.55])]  # x on average, though z wins once
     networks = []
     for shares in logits:
-        net = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=2, embedding_dim=2, amortized=False, masked=True)
+        net = RVAE(columns, PUBLISHED, Shape(1, 2, 2), amortized=False, masked=True)
         net.initialize(generator())
         with torch.no_grad():
             net.decoder_output.weight.zero_()
@@ -294,7 +308,7 @@ class Average:
 def test_the_worst_cell_is_hidden_first_so_that_its_neighbours_are_believed() -> None:
     """100 makes the small cells look wrong and 50 right. Without it, 50 is the odd one."""
     cells = Cells(torch.tensor([[100.0, 50.0, 1.0, 1.1, 0.9]]), torch.ones(1, 5, dtype=torch.bool))
-    seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+    seen = judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
     assert (seen.alone < 0).tolist() == [[True, False, True, True, True]]
     assert (seen.logit < 0).tolist() == [[True, True, False, False, False]]
     torch.testing.assert_close(seen.decoded[0, :2], torch.tensor([1.0, 1.0]), atol=0.1, rtol=0)
@@ -304,7 +318,7 @@ def test_the_worst_cell_is_hidden_first_so_that_its_neighbours_are_believed() ->
 def test_several_wrong_cells_are_hidden_before_the_rest_is_believed() -> None:
     wrong = [400.0, 300.0, 250.0, 200.0]
     cells = Cells(torch.tensor([[*wrong, *[1.0] * 6]]), torch.ones(1, 10, dtype=torch.bool))
-    seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+    seen = judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
     assert (seen.alone < 0).sum() > 6
     assert (seen.logit < 0).tolist() == [[True] * 4 + [False] * 6]
     torch.testing.assert_close(seen.decoded[0, :4], torch.ones(4))
@@ -329,7 +343,7 @@ class Twins:
 def test_readings_are_weighed_by_how_likely_they_make_the_row() -> None:
     """1.5 and -1.6 contradict each other. Without the one the other is usual, 1.5 a little more so."""
     cells = Cells(torch.tensor([[1.5, -1.6, 0.0]]), torch.ones(1, 3, dtype=torch.bool))
-    seen = inference.judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
+    seen = judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
     assert (seen.alone[0, :2] < 0).all()
     wrong, p0 = math.exp(-0.5 * 3.1**2), math.exp(-2)
     first, second = ((math.exp(-0.5 * kept**2) + p0) * (wrong + p0) for kept in (1.6, 1.5))
@@ -347,26 +361,26 @@ def test_a_gap_does_not_tell_readings_apart() -> None:
     for gap in (-70.0, 0.0, 70.0):  # what a gap holds is of no meaning
         values[0, 5] = gap
         cells = Cells(values, torch.tensor([[True] * 5 + [False]]))
-        seen = inference.judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
+        seen = judge_hidden(Average(), cells, alpha=0.5)  # type: ignore[arg-type]
         assert seen.log_shares.exp().squeeze().tolist() == [1.0, 0.0, 0.0, 0.0]
         assert (seen.logit[0, :5] < 0).tolist() == [True, True, False, False, False]
 
 
 def test_a_row_in_which_nothing_looks_wrong_has_one_reading() -> None:
     cells = Cells(torch.tensor([[1.0, 1.0, 0.0], [9.0, 1.0, 0.0]]), torch.ones(2, 3, dtype=torch.bool))
-    seen = inference.judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
+    seen = judge_hidden(Twins(), cells, alpha=0.5)  # type: ignore[arg-type]
     assert seen.log_shares[:, 0].exp().tolist() == [1.0, 0.0, 0.0]
     torch.testing.assert_close(seen.readings[0, 0], seen.alone[0])
 
 
 def test_the_first_look_is_the_ratio_of_each_hidden_cell(monkeypatch) -> None:
-    monkeypatch.setattr(inference, "CHUNK_NUMBERS", 64)  # several chunks
+    monkeypatch.setattr(evidence_module, "CHUNK_NUMBERS", 64)  # several chunks
     net = following_network()
     cells = Cells(torch.randn(30, 2, generator=generator()) * 3, torch.rand(30, 2, generator=generator(1)) < 0.9)
-    seen = inference.judge_hidden(net, cells, alpha=0.5)
+    seen = judge_hidden(net, cells, alpha=0.5)
     torch.testing.assert_close(hidden_ratio(net, cells), seen.alone)
     two = stack([net, linear_network()])
-    torch.testing.assert_close(hidden_ratio(two, cells), inference.judge_hidden(two, cells, alpha=0.5).alone)
+    torch.testing.assert_close(hidden_ratio(two, cells), judge_hidden(two, cells, alpha=0.5).alone)
 
 
 def test_the_log_probability_of_a_row_counts_both_explanations_of_the_cells_that_are_there() -> None:

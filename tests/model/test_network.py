@@ -15,7 +15,9 @@ from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import (
     LOG_IMPOSSIBLE,
     RVAE,
+    Bound,
     Latent,
+    Shape,
     clean_logit,
     elbo,
     gate_kl,
@@ -44,7 +46,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def network(amortized: bool = False) -> RVAE:
-    made = RVAE(COLUMNS, PUBLISHED, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=amortized, masked=False)
+    made = RVAE(COLUMNS, PUBLISHED, Shape(3, 11, 5), amortized=amortized, masked=False)
     made.initialize(generator())
     return made
 
@@ -186,7 +188,7 @@ def test_samples_of_z_have_the_encoders_mean_and_variance() -> None:
 
 
 def bound(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, *, alpha, **settings) -> torch.Tensor:  # type: ignore[no-untyped-def]
-    return elbo(net, rows_of(net, given, alpha=alpha), z, latent, alpha=alpha, **settings)
+    return elbo(net, rows_of(net, given, alpha=alpha), z, latent, Bound(alpha=alpha, **settings))
 
 
 def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: float) -> torch.Tensor:
@@ -209,7 +211,7 @@ def slow_elbo(net: RVAE, given: Cells, z: torch.Tensor, latent: Latent, alpha: f
 def test_stacked_networks_answer_as_each_does_alone(rows: int) -> None:
     networks, tables = [network(True), network(True)], [cells(rows), cells(rows, missing=0.5)]
     other = [CountColumn("e", "count", 9.0, 4.0, 0) if column.name == "e" else column for column in COLUMNS]
-    networks[1] = RVAE(other, PUBLISHED, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=True, masked=False)
+    networks[1] = RVAE(other, PUBLISHED, Shape(3, 11, 5), amortized=True, masked=False)
     networks[1].initialize(generator(5))
     both = stack(networks)
     joint = Cells(torch.stack([t.values for t in tables]), torch.stack([t.observed for t in tables]))
@@ -330,7 +332,7 @@ OURS = Distributions(outlier="cauchy", outlier_scale=2.0, components=3, binned=T
 
 
 def masked_network(seed: int = 0) -> RVAE:
-    made = RVAE(COLUMNS, OURS, latent_dim=3, hidden_dim=11, embedding_dim=5, amortized=False, masked=True)
+    made = RVAE(COLUMNS, OURS, Shape(3, 11, 5), amortized=False, masked=True)
     made.initialize(generator(seed))
     return made
 

@@ -9,7 +9,7 @@ import pytest
 from cellmend import CellMender, load
 from cellmend.model.encoding import TableEncoder
 from cellmend.model.profile import Profile, differ, divergence
-from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
 from tests.conftest import SMALL
 
@@ -33,7 +33,7 @@ def orders(rows: int, seed: int) -> pd.DataFrame:
 
 
 def learned(rows: int = 2000, seed: int = 0) -> tuple[TableEncoder, Profile]:
-    table = read_frame(orders(rows, seed))
+    table = read_typed(orders(rows, seed))
     encoder = TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in KINDS.items())), table)
     return encoder, Profile.learn(encoder.columns, encoder.encode(table))
 
@@ -109,7 +109,7 @@ def test_dates_are_told_of_as_dates() -> None:
 
 def test_summaries_of_pieces_add_up_to_that_of_the_whole() -> None:
     encoder, summary = learned()
-    cells = encoder.encode(read_frame(orders(500, 3)))
+    cells = encoder.encode(read_typed(orders(500, 3)))
     pieces = [summary.of(cells[rows]) for rows in (slice(0, 100), slice(100, 101), slice(101, 500))]
     assert pieces[0] + pieces[1] + pieces[2] == summary.of(cells)
     assert summary.rows == 2000
@@ -120,15 +120,15 @@ def test_a_summary_survives_json_and_the_model_file(mender: CellMender, tmp_path
     _, summary = learned()
     assert Profile.from_json(json.loads(json.dumps(summary.to_json()))) == summary
     mender.save(tmp_path / "m")
-    assert load(tmp_path / "m").summary_ == mender.summary_
+    assert load(tmp_path / "m").model_.profile == mender.model_.profile
     moved = orders(300, 1).assign(price=1.0)
     assert load(tmp_path / "m").moved_columns(moved) == mender.moved_columns(moved) != {}
 
 
 def test_few_new_rows_do_not_replace_a_summary_and_many_do() -> None:
     encoder, summary = learned()
-    few = summary.followed_by(summary.of(encoder.encode(read_frame(orders(500, 3)))))
-    many = summary.of(encoder.encode(read_frame(orders(2500, 3))))
+    few = summary.followed_by(summary.of(encoder.encode(read_typed(orders(500, 3)))))
+    many = summary.of(encoder.encode(read_typed(orders(2500, 3))))
     assert few.rows == 2000
     assert summary.followed_by(many).columns == many.columns
 

@@ -6,15 +6,15 @@ import torch
 from cellmend.errors import TrainingError
 from cellmend.model.columns import LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
-from cellmend.model.network import RVAE, elbo, gates, rows_of, stack, unstack
-from cellmend.model.optimiser import Adam
-from cellmend.model.training import hide_some, train
+from cellmend.model.network import RVAE, Bound, Shape, elbo, gates, rows_of, stack, unstack
+from cellmend.model.optimiser import Adam, Ascent, Watch, nothing
+from cellmend.model.training import Lesson, hide_some, train
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 
 def small_network(amortized: bool = False) -> RVAE:
     columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
-    made = RVAE(columns, PUBLISHED, latent_dim=2, hidden_dim=8, embedding_dim=2, amortized=amortized, masked=False)
+    made = RVAE(columns, PUBLISHED, Shape(2, 8, 2), amortized=amortized, masked=False)
     made.initialize(torch.Generator().manual_seed(0))
     return made
 
@@ -26,17 +26,13 @@ def line_cells(rows: int = 100) -> Cells:
 
 
 def run(network: RVAE, cells: Cells, *, seed: int = 0, learning_rate: float = 1e-2, **changes) -> torch.Tensor:
-    settings = {"weights": "coordinate", "epochs": 5, "batch_size": 30, "weight_decay": 0.0}
-    settings |= {"kl_weight": 1.0, "hide": 0.0, "schedule": "constant"} | changes
-    return train(
-        network,
-        cells,
-        alpha=0.95,
-        learning_rate=learning_rate,
-        generator=torch.Generator().manual_seed(seed),
-        on_epoch=lambda epoch: None,
-        **settings,
-    )
+    own = {"weights": "coordinate", "alpha": 0.95, "kl_weight": 1.0, "hide": 0.0, "revise": None} | changes
+    bound = Bound(own.pop("weights"), own.pop("alpha"), own.pop("kl_weight"))
+    lesson = Lesson(cells, bound, own.pop("hide"), own.pop("revise"))
+    watch = Watch(on_epoch=own.pop("on_epoch", nothing))
+    steps = {"epochs": 5, "batch_size": 30, "weight_decay": 0.0, "schedule": "constant"} | own
+    ascent = Ascent(learning_rate=learning_rate, **steps)
+    return train(network, lesson, ascent, torch.Generator().manual_seed(seed), watch)
 
 
 @pytest.mark.parametrize("weights", ["coordinate", "amortized", "none"])
@@ -108,7 +104,7 @@ def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
         network.encoder_output.weight[:, 2:] = 0.0
     latent = network.encode(cells)
     rows = rows_of(network, cells, alpha=0.95)
-    (-elbo(network, rows, latent.mu, latent, weights="none", alpha=0.95, kl_weight=1.0).sum()).backward()
+    (-elbo(network, rows, latent.mu, latent, Bound("none", 0.95, 1.0)).sum()).backward()
     before, gradient = network.decoder_output.weight.detach().clone(), network.decoder_output.weight.grad.clone()
     run(network, cells, weights="none", epochs=1, batch_size=20, weight_decay=3.0)
     step = -1e-2 * torch.sign(gradient + 3.0 * before)
@@ -118,7 +114,7 @@ def test_weight_decay_is_relative_to_the_bound_summed_over_rows() -> None:
 
 def test_embeddings_stay_within_norm_one_while_training() -> None:
     columns = [LevelColumn("a", "category", ("x", "y", "z"))]
-    network = RVAE(columns, PUBLISHED, latent_dim=1, hidden_dim=4, embedding_dim=3, amortized=False, masked=False)
+    network = RVAE(columns, PUBLISHED, Shape(1, 4, 3), amortized=False, masked=False)
     network.initialize(torch.Generator().manual_seed(0))
     assert network.embeddings.vectors.norm(dim=1).max() <= 1 + 1e-6
     values = torch.randint(0, 3, (60, 1), generator=torch.Generator().manual_seed(0)).float()
@@ -128,21 +124,7 @@ def test_embeddings_stay_within_norm_one_while_training() -> None:
 
 def test_each_epoch_is_reported() -> None:
     seen: list[int] = []
-    history = train(
-        small_network(),
-        line_cells(),
-        weights="coordinate",
-        alpha=0.95,
-        kl_weight=1.0,
-        schedule="constant",
-        hide=0.0,
-        epochs=3,
-        batch_size=50,
-        learning_rate=1e-3,
-        weight_decay=0.0,
-        generator=torch.Generator().manual_seed(0),
-        on_epoch=seen.append,
-    )
+    history = run(small_network(), line_cells(), epochs=3, batch_size=50, on_epoch=seen.append)
     assert seen == [0, 1, 2]
     assert history.shape == (3,)
 
@@ -157,22 +139,12 @@ def test_stacked_networks_learn_what_each_would_alone() -> None:
             for network in (first, second):
                 network.encoder_output.bias[2:] = -15.0  # no noise in z, so that no draw matters
                 network.encoder_output.weight[:, 2:] = 0.0
-    settings = {
-        "weights": "coordinate",
-        "epochs": 1,
-        "batch_size": 20,
-        "learning_rate": 1e-2,
-        "weight_decay": 0.1,
-        "kl_weight": 1.0,
-        "hide": 0.0,
-        "schedule": "constant",
-    }
-    quiet = {"generator": torch.Generator(), "on_epoch": lambda epoch: None}
+    settings = {"epochs": 1, "batch_size": 20, "weight_decay": 0.1}
     for network, cells, alpha in zip(alone, tables, (0.9, 0.6), strict=True):
-        train(network, cells, alpha=alpha, **settings, **quiet)
+        run(network, cells, alpha=alpha, **settings)
     both = stack(stacked)
     cells = Cells(torch.stack([t.values for t in tables]), torch.stack([t.observed for t in tables]))
-    history = train(both, cells, alpha=torch.tensor([0.9, 0.6])[:, None, None], **settings, **quiet)
+    history = run(both, cells, alpha=torch.tensor([0.9, 0.6])[:, None, None], **settings)
     unstack(both, stacked)
     assert history.shape == (1, 2)
     for own, other in zip(alone, stacked, strict=True):
@@ -225,7 +197,7 @@ def test_a_random_share_of_each_row_is_hidden() -> None:
 def test_hidden_cells_are_learned_from_the_others() -> None:
     """Without hiding a network may copy; with it, a cell follows from the rest of its row."""
     columns = [RealColumn(name, "real", 0.0, 1.0, None, KNOTS_AT) for name in "abc"]
-    network = RVAE(columns, PUBLISHED, latent_dim=2, hidden_dim=32, embedding_dim=2, amortized=False, masked=True)
+    network = RVAE(columns, PUBLISHED, Shape(2, 32, 2), amortized=False, masked=True)
     network.initialize(torch.Generator().manual_seed(0))
     cells = line_cells(300)
     run(network, cells, epochs=60, hide=0.5, kl_weight=0.0)
@@ -246,19 +218,12 @@ def test_the_learning_rate_falls_along_a_cosine() -> None:
     moved = {}
     for schedule in ("constant", "cosine"):
         network, seen = small_network(), []
-        train(
+        run(
             network,
             line_cells(),
-            weights="coordinate",
-            alpha=0.95,
             kl_weight=0.0,
-            hide=0.0,
             epochs=40,
-            batch_size=30,
-            learning_rate=1e-2,
             schedule=schedule,
-            weight_decay=0.0,
-            generator=torch.Generator().manual_seed(0),
             on_epoch=lambda epoch, network=network, seen=seen: seen.append(network.decoder_output.weight.clone()),
         )
         moved[schedule] = (seen[-1] - seen[-2]).abs().max()

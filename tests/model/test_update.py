@@ -12,7 +12,8 @@ from cellmend.benchmark.metrics import cell_avprs
 from cellmend.errors import TrainingError
 from cellmend.model.columns import EncodedColumn, LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
-from cellmend.model.network import RVAE, grow, stack
+from cellmend.model.network import RVAE, Shape, grow, stack
+from cellmend.model.update import remember
 from tests.conftest import KNOTS_AT, PUBLISHED, SMALL
 
 SCHEMA = {"size": "real", "weight": "real", "arm": "real", "city": "category", "land": "category", "code": "category"}
@@ -69,7 +70,7 @@ def test_new_rows_are_learned_and_old_ones_not_forgotten(again: CellMender) -> N
 def test_without_remembered_rows_the_old_ones_are_forgotten(again: CellMender, monkeypatch) -> None:
     old = spoiled(people(1000, *OLD, seed=5), 5)
     before = quality(again, *old)
-    monkeypatch.setattr("cellmend.estimator.REMEMBERED", (0, 0))
+    monkeypatch.setattr("cellmend.model.update.REMEMBERED", (0, 0))
     again.update(spoiled(people(800, *NEW, seed=6), 6)[0])
     assert quality(again, *old) < before - 0.1
 
@@ -77,19 +78,19 @@ def test_without_remembered_rows_the_old_ones_are_forgotten(again: CellMender, m
 @pytest.mark.parametrize("keep_rows", [0, 30, 5000])
 def test_rows_are_kept_only_if_asked_and_each_as_likely_as_any_other(keep_rows: int, tmp_path) -> None:
     mender = CellMender(**(SMALL | {"epochs": 1}), schema=SCHEMA, keep_rows=keep_rows).fit(people(300, *OLD, seed=0))
-    assert len(mender.kept_) == min(keep_rows, 300)
+    assert len(mender.model_.replay.cells) == min(keep_rows, 300)
     mender.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
-    torch.testing.assert_close(loaded.kept_.values, mender.kept_.values)
-    assert torch.equal(loaded.kept_.observed, mender.kept_.observed)
+    torch.testing.assert_close(loaded.model_.replay.cells.values, mender.model_.replay.cells.values)
+    assert torch.equal(loaded.model_.replay.cells.observed, mender.model_.replay.cells.observed)
     loaded.update(people(150, *NEW, seed=1))
-    is_new = loaded.kept_.values[:, -1] >= 4
+    is_new = loaded.model_.replay.cells.values[:, -1] >= 4
     assert (len(is_new), int(is_new.sum())) == {0: (0, 0), 30: (30, 10), 5000: (450, 150)}[keep_rows]
-    assert loaded.learned_rows_ == 450
+    assert loaded.model_.replay.stands_for == 450
 
 
 def test_imagined_rows_are_like_those_that_were_learned(mender: CellMender) -> None:
-    imagined = mender._remember(1000)
+    imagined = remember(mender.model_, 1000)
     assert len(imagined) == 2000
     city, land = (next(c for c in mender.encoder_.columns if c.name == name) for name in ("city", "land"))
     places = [mender.encoder_.columns.index(column) for column in (city, land)]
@@ -106,7 +107,7 @@ def test_new_levels_are_known_after_an_update_and_rare_or_misspelled_ones_are_no
     assert city.levels == ("Bergen", "Oslo", "Pisa", "Rome", "Cusco", "Lima")
     assert land.levels == ("Hordaland", "Italy", "Norway", "Tuscany", "Inca", "Peru")
     assert list(again.reconstruct_proba(new)["land"].columns) == list(land.levels)
-    assert {"Lima", "Cusco"} <= set(again.checks_.spellings["city"].words)
+    assert {"Lima", "Cusco"} <= set(again.model_.reader.checks.spellings["city"].words)
 
 
 def test_levels_that_the_schema_declares_stay() -> None:
@@ -121,7 +122,7 @@ def test_an_update_is_repeatable_and_survives_the_file(again: CellMender, mender
     again.update(new).save(tmp_path / "updated")
     loaded = load(tmp_path / "updated")
     np.testing.assert_array_equal(loaded.cell_scores(new), again.cell_scores(new))
-    assert (loaded.summary_, loaded.rates_, loaded.offset_) == (again.summary_, again.rates_, again.offset_)
+    assert (loaded.model_.profile, loaded.model_.calibration) == (again.model_.profile, again.model_.calibration)
     repeated = load(tmp_path / "m").update(new)
     np.testing.assert_array_equal(repeated.cell_scores(new), again.cell_scores(new))
     assert len(again.history_) == 2 * len(mender.history_)
@@ -138,8 +139,8 @@ def test_a_table_that_was_learned_has_not_moved(again: CellMender) -> None:
 
 def test_few_new_rows_change_rates_little(again: CellMender, mender: CellMender) -> None:
     again.set_params(epochs=1).update(people(20, *OLD, seed=6))
-    assert again.rates_.rows == pytest.approx(mender.rates_.rows, rel=0.05)
-    assert again.summary_.rows == 1020
+    assert again.model_.calibration.rates.rows == pytest.approx(mender.model_.calibration.rates.rows, rel=0.05)
+    assert again.model_.profile.rows == 1020
 
 
 def test_an_update_that_fails_changes_nothing(again: CellMender, monkeypatch) -> None:
@@ -149,7 +150,7 @@ def test_an_update_that_fails_changes_nothing(again: CellMender, monkeypatch) ->
     def diverged(*_, **__) -> None:
         raise TrainingError("Training must end in finite weights.")
 
-    monkeypatch.setattr("cellmend.estimator.train", diverged)
+    monkeypatch.setattr("cellmend.model.learning.train", diverged)
     with pytest.raises(TrainingError):
         again.update(new)
     np.testing.assert_array_equal(again.cell_scores(new), before)
@@ -192,8 +193,7 @@ def columns(levels: tuple[int, int]) -> list[EncodedColumn]:
 
 
 def network(levels: tuple[int, int], seed: int = 0) -> RVAE:
-    sizes = {"latent_dim": 3, "hidden_dim": 11, "embedding_dim": 5}
-    made = RVAE(columns(levels), PUBLISHED, **sizes, amortized=True, masked=True)
+    made = RVAE(columns(levels), PUBLISHED, Shape(3, 11, 5), amortized=True, masked=True)
     made.initialize(torch.Generator().manual_seed(seed))
     return made
 
@@ -222,7 +222,7 @@ def test_a_grown_network_says_the_same_but_for_what_new_levels_take(networks: in
 
 
 def test_scores_of_old_rows_are_the_same_before_training(mender: CellMender, again: CellMender, monkeypatch) -> None:
-    monkeypatch.setattr("cellmend.estimator.train", lambda *_, **__: torch.zeros(1))
+    monkeypatch.setattr("cellmend.model.learning.train", lambda *_, **__: torch.zeros(1))
     again.update(people(200, *NEW, seed=6))
     assert len(next(c for c in again.encoder_.columns if c.name == "city").levels) == 6
     old = people(200, *OLD, seed=9)

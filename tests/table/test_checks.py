@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend.errors import SchemaWarning
-from cellmend.table.checks import Checks, check, learn_checks
-from cellmend.table.dates import Dates
 from cellmend.table.frames import read_frame
 from cellmend.table.kinds import resolve_schema
-from cellmend.table.notation import learn_notations, understand
+from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.schema import Schema
 from cellmend.table.spelling import learn_spelling
@@ -25,15 +22,10 @@ CITIES = ["Birmingham"] * 60 + ["Florence"] * 50 + ["Boaz"] * 40
 
 def checked(columns: dict[str, list], **kinds: str) -> ReadTable:
     """A table after all checks learned from it."""
-    table = read_frame(pa.table(columns))
-    readers = learn_notations(table.arrow, kinds)
-    table = replace(table, readers=readers, understood=understand(table.arrow, readers))
-    dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
-    schema = resolve_schema(table.understood, kinds, dates=dates)
-    checks = learn_checks(table, schema)
-    again = Checks.from_json(json.loads(json.dumps(checks.to_json())))
-    assert check(table, again).suspects == check(table, checks).suspects
-    return check(table, checks)
+    reader, table = TableReader.fit(read_frame(pa.table(columns)), kinds)
+    again = TableReader.from_json(json.loads(json.dumps(reader.to_json())))
+    assert again.read(table.frame).suspects == table.suspects
+    return table
 
 
 def found(table: ReadTable, column: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -122,7 +114,7 @@ def test_a_date_that_cannot_be_is_suspect() -> None:
 # ---------------------------------------------------------------- identifiers, slipped values
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> None:
     ids = [f"AB-{n:04}" for n in range(100)]
     table = checked({"id": [*ids, "AB-0007", "A0-B1"], "x": [n / 7 for n in range(102)]})
@@ -133,7 +125,7 @@ def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> Non
     assert all(each.meant == () for each in table.suspects)
 
 
-@pytest.mark.filterwarnings("ignore::cellmend.table.schema.SchemaWarning")
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 def test_numbered_rows_are_checked_too() -> None:
     table = checked({"nr": [*range(100), 7], "x": [n / 7 for n in range(101)]})
     assert [each.row for each in table.suspects] == [100]

@@ -13,11 +13,12 @@ import pytest
 from cellmend.errors import TableError
 from cellmend.model.encoding import TableEncoder
 from cellmend.table.frames import Change, read_frame
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
 
 
 def encoder_for(table, **kinds) -> TableEncoder:
-    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_frame(table))
+    return TableEncoder.fit(Schema(tuple(Column(name, kind) for name, kind in kinds.items())), read_typed(table))
 
 
 def written(frame, values, rows, levels=None):
@@ -75,7 +76,7 @@ def cells_of(frame) -> list:
 @pytest.mark.parametrize("frame", [f for _, f in FRAMES], ids=[name for name, _ in FRAMES])
 def test_replaced_cells_have_the_columns_type_and_the_rest_stays(frame) -> None:
     """Cell 1 and the last cell, which may be missing, take the value of cell 0."""
-    table = read_frame(frame)
+    table = read_typed(frame)
     numeric = pa.types.is_floating(table.arrow["a"].type) or pa.types.is_integer(table.arrow["a"].type)
     numeric |= pa.types.is_decimal(table.arrow["a"].type)
     encoder = encoder_for(frame, a="real" if numeric else "category")
@@ -91,7 +92,7 @@ def test_replaced_cells_have_the_columns_type_and_the_rest_stays(frame) -> None:
 
 def test_a_mixed_object_column_gets_its_own_objects_back() -> None:
     frame = pd.DataFrame({"a": pd.Series(["x", 7, "x", 7], dtype=object)})
-    table, encoder = read_frame(frame), encoder_for(frame, a="category")
+    table, encoder = read_typed(frame), encoder_for(frame, a="category")
     seven = encoder.encode(table).values.double().numpy()[1, 0]
     changed = encoder.replace(table, np.full((4, 1), seven), np.array([[True], [False], [False], [False]]))
     assert changed["a"].tolist() == [7, 7, "x", 7]
@@ -99,12 +100,12 @@ def test_a_mixed_object_column_gets_its_own_objects_back() -> None:
 
 def test_index_order_and_labels_of_pandas_survive() -> None:
     frame = pd.DataFrame({"b": [1.5, 2.5], "a": ["x", "y"]}, index=pd.Index(["r", "r"], name="key"))
-    table, encoder = read_frame(frame), encoder_for(frame, b="real", a="category")
+    table, encoder = read_typed(frame), encoder_for(frame, b="real", a="category")
     changed = encoder.replace(table, np.zeros((2, 2)), np.ones((2, 2), dtype=bool))
     assert changed.index.equals(frame.index)
     assert changed.index.name == "key"
     assert list(changed.columns) == ["b", "a"]
-    matrix = table.matrix_of(np.zeros((2, 2)))
+    matrix = table.frame.matrix_of(np.zeros((2, 2)))
     assert matrix.index.equals(frame.index)
     assert list(matrix.columns) == ["b", "a"]
 

@@ -25,7 +25,7 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     grown = _with_new_levels(model, table, settings)
     encoded = EncodedTable(table, grown.encoder.encode(table))
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
-    both = new.above(_remember(grown, len(new)))
+    both = new.above(remember(grown, len(new)))
     history = climb(grown.network, lesson_for(grown.network, both, settings), settings, model.seed)
     found = calibrate(grown, encoded, new, settings)
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
@@ -60,7 +60,7 @@ def _grow(small: RVAE, large: RVAE) -> None:
         ) from None
 
 
-def _remember(model: Model, rows: int) -> Cells:
+def remember(model: Model, rows: int) -> Cells:
     """Rows to learn again beside this many new ones: those that were kept, and imagined ones to make up enough."""
     kept, (least, most) = model.replay.cells.to(model.device), REMEMBERED
     more = max(min(max(rows, least), most) - len(kept), 0)

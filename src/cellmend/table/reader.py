@@ -12,7 +12,7 @@ from cellmend.errors import TableError, did_you_mean
 from cellmend.table.checks import Checks, check, learn_checks
 from cellmend.table.dates import Dates
 from cellmend.table.frames import Frame
-from cellmend.table.kinds import resolve_schema
+from cellmend.table.kinds import infer_schema, resolve_schema
 from cellmend.table.notation import (
     Notations,
     learn_notation,
@@ -44,9 +44,19 @@ def understand_columns(table: pa.Table, given: Given, *, are_numbers: bool = Fal
     'real'
     """
     notations = {} if are_numbers else learn_notations(table, declared_kinds(given))
-    dates = [name for name, notation in notations.items() if isinstance(notation, Dates)]
     understood = understand(table, notations)
-    return Understood(notations, understood, resolve_schema(understood, given, all_real=are_numbers, dates=dates))
+    schema = resolve_schema(understood, given, all_real=are_numbers, dates=_dates(notations))
+    return Understood(notations, understood, schema)
+
+
+def guess_schema(table: pa.Table) -> Schema:
+    """The kind of every column, also of a table that nothing can be learned from."""
+    notations = learn_notations(table, {})
+    return infer_schema(understand(table, notations), _dates(notations))
+
+
+def _dates(notations: Notations) -> list[str]:
+    return [name for name, notation in notations.items() if isinstance(notation, Dates)]
 
 
 @dataclass(frozen=True)
