@@ -13,6 +13,7 @@ import pytest
 
 import cellmend
 from cellmend import __version__, cli
+from cellmend.files.formats import read_file
 from cellmend.files.places import filesystem, whole_file
 from tests.conftest import mixed_table
 
@@ -274,6 +275,27 @@ def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatc
     assert here(monkeypatch, "update", url, "-m", model, "-q", "--time-limit", "1") == 0
     assert here(monkeypatch, "clean", url, "-o", str(nightly / "cleaned"), "-q", "--time-limit", "1") == 0
     assert len(pd.read_parquet(nightly / "cleaned" / "repaired")) == 120
+
+
+@pytest.mark.parametrize("name", ["new.parquet", "new.csv.gz"])
+def test_commands_that_hold_the_table_read_it_behind_a_url_too(nightly, monkeypatch, capsys, name: str) -> None:
+    mixed_table().to_csv(nightly / "new.csv.gz", index=False)
+    system, folder = filesystem("memory://held")
+    system.create_dir(folder)
+    with system.open_output_stream(f"{folder}/{name}", compression=None) as file:
+        file.write((nightly / name).read_bytes())
+    url, model, copy = f"memory://held/{name}", str(nightly / "m.cellmend"), nightly / name.replace("new", "copy")
+    assert here(monkeypatch, "schema", url) == 0
+    assert "height: real" in capsys.readouterr().out
+    assert here(monkeypatch, "report", url, "-m", model, "-o", str(nightly / "r.html"), "-q") == 0
+    assert name in (nightly / "r.html").read_text()
+    assert here(monkeypatch, "repair", url, "-m", model, "-o", str(copy), "-q") == 0
+    assert len(read_file(copy).table) == 120
+    assert here(monkeypatch, "evaluate", url, "-q", "--json", "--time-limit", "0.1") == 0
+    assert here(monkeypatch, "score", url, "-m", model, "-o", str(nightly / "scores"), "-q") == 0
+    assert len(pd.read_parquet(nightly / "scores")) == 120
+    assert here(monkeypatch, "schema", "memory://held/none.csv") == 1
+    assert "memory://held/none.csv must be a file or a folder with a table" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:

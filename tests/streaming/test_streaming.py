@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 from cellmend import CellMender, SchemaWarning, SettingError
 from cellmend import streaming as s
 from cellmend.errors import FileError, StreamError, TableError
+from cellmend.files.formats import read_file
 from cellmend.settings import Threshold
 from cellmend.streaming import limits, tasks
 from cellmend.streaming.sources import csv_as_parquet
@@ -164,6 +168,46 @@ def test_findings_count_rows_in_the_whole_table_and_repairs_go_into_their_batch(
     }
 
 
+def test_moments_with_a_time_zone_are_repaired_as_in_memory() -> None:
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 300, 400)
+    near = day + rng.normal(size=400)
+    when = np.datetime64("2024-01-01T08:00:00", "us") + day * np.timedelta64(1, "D")
+    when[7] = np.datetime64("1930-01-01")
+    moments = pc.assume_timezone(pa.array(when), "Europe/Oslo")
+    table = pa.table({"when": moments, "days": near, "twice": 2 * near})
+    mender = CellMender(**SMALL).fit(table)
+    found = pa.Table.from_batches([s.find_batch(mender, one_batch(table), least=0.5)])
+    assert (7, "when") in list(zip(found["row"].to_pylist(), found["column"].to_pylist(), strict=True))
+    repaired = s.repair_batch(one_batch(table), found, least=0.5)
+    assert repaired.schema == table.schema
+    whole = mender.mend(table, suspicion=0.5, impute=False).repaired
+    assert repaired["when"].to_pylist() == whole["when"].to_pylist()
+    assert repaired["when"][7].as_py().year in (2023, 2024)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "expected"),
+    [
+        (pa.int64(), "2.6", 3),
+        (pa.uint8(), "300", 255),
+        (pa.int64(), str(2**62 + 1), 2**62 + 1),
+        (pa.decimal128(5, 2), "2.604", Decimal("2.60")),
+        (pa.bool_(), "True", True),
+        (pa.date32(), "2024-05-03", date(2024, 5, 3)),
+        (pa.timestamp("s", "Asia/Tokyo"), "2024-05-03 01:02:03", datetime(2024, 5, 2, 16, 2, 3, tzinfo=UTC)),
+        (pa.dictionary(pa.int32(), pa.string()), "oak", "oak"),
+        (pa.int64(), "oak", None),
+    ],
+)
+def test_a_repair_has_the_type_of_its_column(type_: pa.DataType, text: str, expected: object) -> None:
+    batch = pa.record_batch([pa.array([None, None], type_)], names=["a"])
+    lines = pa.table({"row": [1], "column": ["a"], "suspicion": [0.9], "repair": [text]})
+    repaired = s.repair_batch(batch, lines, least=0.5)
+    assert repaired.schema == batch.schema
+    assert repaired["a"].to_pylist() == [None, expected]
+
+
 # ---------------------------------------------------------------- units
 
 
@@ -193,6 +237,37 @@ def test_folders_that_are_named_for_a_column_tell_it(table: pa.Table, tmp_path: 
         batch["year"].to_pylist() for unit in stream.units for batch in s.read_unit(stream.url, unit, stream.names)
     ]
     assert years == [[2023] * 5, [2024] * 5]
+
+
+def test_a_folder_is_the_same_table_whole_and_in_pieces(tmp_path: Path) -> None:
+    """Names of folders that are written as URLs, or as Hive's name for nothing; types that differ between files."""
+    for number, city in enumerate(["New%20York", "Rome", "__HIVE_DEFAULT_PARTITION__"]):
+        folder = tmp_path / f"city={city}" / "year=2024"
+        folder.mkdir(parents=True)
+        own = pa.array([number, None], pa.int64() if number else pa.int32())
+        pq.write_table(pa.table({"n": own}), folder / "a.parquet")
+    pyarrow.feather.write_feather(pa.table({"n": [7]}), tmp_path / "city=Rome" / "year=2024" / "b.arrow")
+    stream, whole = s.open_stream(str(tmp_path)), read_file(tmp_path).table
+    batches = [batch for unit in stream.units for batch in s.read_unit(stream.url, unit, stream.names)]
+    assert pa.Table.from_batches(batches).equals(whole.combine_chunks())
+    assert whole["city"].to_pylist() == ["New York", "New York", "Rome", "Rome", "Rome", None, None]
+    assert whole.schema.types == [pa.int32(), pa.string(), pa.int32()]
+
+
+def test_a_column_in_files_and_in_names_of_folders_is_one(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    pq.write_table(pa.table({"year": [2024], "n": [1]}), tmp_path / "year=2024" / "a.parquet")
+    stream = s.open_stream(str(tmp_path))
+    (batch,) = s.read_unit(stream.url, stream.units[0], stream.names)
+    assert batch.to_pydict() == read_file(tmp_path).table.to_pydict() == {"year": [2024], "n": [1]}
+
+
+@pytest.mark.parametrize("read", [s.open_stream, read_file])
+def test_files_with_other_columns_are_one_sentence(read: Callable[[str], object], tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"b": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(FileError, match=r"must have the same columns; .*b.parquet differs by 'a'"):
+        read(str(tmp_path))
 
 
 def test_arrow_files_and_large_csv_files_are_streams_too(table: pa.Table, tmp_path: Path) -> None:
