@@ -17,6 +17,7 @@ SOURCE = Path(cellmend.__file__).parent
 ORDER = (
     "errors",
     "settings",
+    "progress",
     "files",
     "table",
     "model",
