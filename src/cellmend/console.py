@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 SHOWN = 25  # findings printed
 LABELS = ("kind", "column", "method")  # columns of text, among columns of numbers
 
-errors = Console(stderr=True)
+stderr = Console(stderr=True)
 
 
 def say(*sentences: str) -> None:
     """Tell a person, on standard error."""
     for sentence in sentences:
-        errors.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        stderr.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_failed(error: CellmendError | OSError | MemoryError) -> None:
     """One sentence rounded_text why a command stopped."""
     said = f"cellmend: {error or type(error).__name__}"
-    errors.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
+    stderr.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Teller:
     @contextmanager
     def reading(self, table: str) -> Iterator[None]:
         """Shows that a table is being read, on a terminal."""
-        if self.quiet or not errors.is_terminal:
+        if self.quiet or not stderr.is_terminal:
             yield
         else:
-            with errors.status(f"Reading {table}"):
+            with stderr.status(f"Reading {table}"):
                 yield
 
     def notes(self, sentences: Sequence[str]) -> None:

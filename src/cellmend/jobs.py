@@ -306,7 +306,8 @@ class Run:
     device: str = "auto"
     shown: bool = False
 
-    def __call__(self, task: Task, stream: Stream, what: str) -> None:
+    def work(self, task: Task, stream: Stream, what: str) -> None:
+        """Do a task with all units that are still to be done, under this name of the progress."""
         with progress(what, stream.rows, shown=self.shown) as show_rows:
             if self.engine == "here":
                 run(task, stream, show_rows)
@@ -353,7 +354,7 @@ def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str
     Returns what a person should know about the whole table, in sentences, if progress is shown.
     """
     task = how.task("score", stream, model, output)
-    how(task, stream, "Scoring")
+    how.work(task, stream, "Scoring")
     if not how.shown:
         return []
     return about_moved(load_once(model, how.device, task.digest).moved_since(profile_of(task, stream)))
@@ -363,10 +364,10 @@ def repair_stream(stream: Stream, model: Path, output: str, threshold: Threshold
     """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
     find = how.task("find", stream, model, f"{output}/findings")
     find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
-    how(find, stream, "Finding")
+    how.work(find, stream, "Finding")
     least = cutoff(find.output, threshold)
     repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
-    how(repair, stream, "Repairing")
+    how.work(repair, stream, "Repairing")
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
 
 

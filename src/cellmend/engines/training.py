@@ -24,7 +24,7 @@ from torch import Tensor
 from cellmend.engines import connected, reason
 from cellmend.errors import EngineError, SettingError
 from cellmend.estimator import CellMender, load
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
 from cellmend.model.hidden import hidden_ratio

@@ -44,10 +44,10 @@ class Parts:
 def part_kind(path: str) -> str:
     """How the name of a part ends; what is no Parquet file is read as an Arrow file.
 
-    >>> part_kind("data/a.parquet"), part_kind("data/a")
+    >>> part_kind("data/a.Parquet"), part_kind("data/a")
     ('.parquet', '.arrow')
     """
-    return next((kind for kind in KINDS if path.endswith(kind)), ".arrow")
+    return next((kind for kind in KINDS if path.lower().endswith(kind)), ".arrow")
 
 
 def open_parts(place: str) -> Parts:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 import cellmend
 from cellmend.errors import ModelFileError
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells, TableEncoder
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks
 from cellmend.model.profile import Profile

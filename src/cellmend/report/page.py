@@ -14,7 +14,7 @@ import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 from cellmend.findings.finding import Finding
 from cellmend.report.columns import gallery_of, kinds_of, map_of
 from cellmend.report.listing import listing_of

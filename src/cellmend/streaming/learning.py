@@ -57,7 +57,9 @@ def read_rows(stream: Stream, units: Sequence[Unit], chosen: NDArray[np.int64]) 
 def vocabulary(stream: Stream, notations: Notations, names: Sequence[str]) -> dict[str, Counter[Any]]:
     """How often each value of these columns occurs in the whole table; columns with very many values are left out."""
     found: dict[str, Counter[Any]] = {name: Counter() for name in names}
-    for unit in stream.units if names else []:
+    for unit in stream.units:
+        if not found:
+            break
         for batch in ahead(read_unit(stream.url, unit, [name for name in stream.names if name in found])):
             table = understand(pa.Table.from_batches([batch]), notations)
             for name in list(found):

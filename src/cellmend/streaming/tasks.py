@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,7 @@ def profile_of(task: Task, stream: Stream) -> Profile:
     for unit in stream.units:
         with system.open_input_file(f"{folder}/{task.part(unit)}") as file:
             found.append(Profile.from_json(json.loads(pa.parquet.read_metadata(file).metadata[PROFILE.encode()])))
-    total = found[0]
-    for each in found[1:]:
-        total = total + each
-    return total
+    return reduce(add, found)
 
 
 def _part_writer(file: Any, schema: pa.Schema) -> pa.parquet.ParquetWriter:
