@@ -64,6 +64,7 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     assert 3.0 < float(worst["repair"]) < 3.4
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     folder, _ = demo
@@ -89,6 +90,7 @@ def test_a_wrong_option_is_wrong_use(wrong: list[str]) -> None:
     assert run("demo", *wrong).returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_device_that_is_not_there_is_one_sentence(tmp_path) -> None:
     done = run("demo", "-o", str(tmp_path / "out"), "--device", "abacus")
@@ -119,6 +121,7 @@ def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypat
         cli.main()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     rows = "".join(f"{row:05};{row},5 kg;{'ab'[row % 2]}\n" for row in range(60))
@@ -175,6 +178,7 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert "cells look wrong" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) -> None:
     folder, _ = cleaned
@@ -264,6 +268,7 @@ def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatc
     assert list(repaired.dtypes) == list(table.dtypes)
 
 
+@pytest.mark.slow
 def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatch) -> None:
     system, folder = filesystem("memory://nightly")
     system.create_dir(folder)
@@ -308,6 +313,7 @@ def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) ->
     assert (nightly / "m.cellmend").read_bytes() != before
 
 
+@pytest.mark.slow
 def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, capsys) -> None:
     monkeypatch.setattr("cellmend.streaming.limits.VERY_LARGE", 100)
     monkeypatch.setattr("cellmend.streaming.limits.LEARNED", 100)
@@ -373,6 +379,7 @@ def updated(folder: Path, monkeypatch, *options: str) -> int:
     return here(monkeypatch, "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options)
 
 
+@pytest.mark.slow
 def test_a_model_file_is_updated_in_place_or_beside(nightly, monkeypatch, capsys) -> None:
     before = (nightly / "m.cellmend").read_bytes()
     mixed_table().replace({"city": {"Oslo": "Ulm"}}).to_parquet(nightly / "new.parquet", index=False)
@@ -439,6 +446,7 @@ def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, cap
     assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet", "scores.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     (tmp_path / "people.csv").write_text(people(120))
@@ -452,6 +460,7 @@ def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     assert "is there already" in " ".join(again.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_standard_input_is_a_table_too(tmp_path) -> None:
     command = [sys.executable, "-m", "cellmend.cli", "clean", "-", "-o", str(tmp_path / "out"), "--time-limit", "1"]
@@ -460,6 +469,7 @@ def test_standard_input_is_a_table_too(tmp_path) -> None:
     assert (tmp_path / "out" / "repaired.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
@@ -482,6 +492,7 @@ def test_wrong_use_is_one_clear_sentence(tmp_path, arguments: list[str], code: i
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.pdf"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_a_stopped_job_leaves_nothing_half_written(tmp_path, monkeypatch, stop: type[BaseException]) -> None:
     """Stopped while the report, the third of four files, is written."""

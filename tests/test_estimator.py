@@ -42,6 +42,7 @@ def line_mender() -> CellMender:
     return CellMender(epochs=300, random_state=0).fit(line_table())
 
 
+@pytest.mark.slow
 def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
     table = line_table()
     suspicion = line_mender.cell_suspicion(table)
@@ -54,6 +55,7 @@ def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
     assert first["low"] < first["repair"] < first["high"] < 9.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -116,6 +118,7 @@ def test_missing_cells_score_zero_and_stay_missing_unless_asked(fitted: CellMend
     assert clone(fitted).set_params(impute=True).impute is True
 
 
+@pytest.mark.slow
 def test_menders_fitted_together_find_what_each_should() -> None:
     tables = [line_table(), line_table().assign(b=lambda t: -t["b"])]
     settings = {"epochs": 200, "networks": 2}
@@ -273,6 +276,7 @@ def test_a_wild_cell_stays_ranked_among_cells_and_does_not_drown_its_row(fitted:
     assert fitted.row_scores(table).max() <= 6 * -np.log(1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -306,6 +310,7 @@ def test_alpha_shifts_the_suspicion(fitted: CellMender, table) -> None:
     assert odds[0] - odds[1] == pytest.approx(np.log(0.95 / 0.05), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_fdr_decides_which_cells_are_findings_and_change(line_mender) -> None:
     table = line_table()
     suspicion = line_mender.cell_suspicion(table).to_numpy()
@@ -320,6 +325,7 @@ def test_fdr_decides_which_cells_are_findings_and_change(line_mender) -> None:
         line_mender.findings(table, fdr=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
 def test_exactly_the_cells_at_or_above_the_threshold_are_findings_and_change(line_mender, threshold: float) -> None:
     table = line_table()
@@ -331,6 +337,7 @@ def test_exactly_the_cells_at_or_above_the_threshold_are_findings_and_change(lin
     pd.testing.assert_frame_equal(mender.repair(table), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["one-stage", "two-stage"])
 def test_the_repair_method_decides_scores_repairs_and_probabilities(published, method: str) -> None:
     table = line_table()
@@ -343,6 +350,7 @@ def test_the_repair_method_decides_scores_repairs_and_probabilities(published, m
     pd.testing.assert_frame_equal(own["sign"], asked["sign"])
 
 
+@pytest.mark.slow
 def test_findings_do_not_depend_on_chunks(line_mender, monkeypatch) -> None:
     table = line_table()
     whole = line_mender.findings(table)
@@ -405,6 +413,7 @@ def test_methods_that_these_settings_cannot_answer_by_are_refused(fitted: CellMe
         CellMender(**SMALL, weights="amortized").fit(table)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_and_another_seed_another() -> None:
     table = mixed_table().drop(columns=LEFT_OUT)
     scores = [CellMender(**SMALL | {"random_state": seed}).fit(table).cell_scores(table) for seed in (0, 0, 1)]
@@ -447,6 +456,7 @@ def test_no_findings_is_an_empty_table(fitted: CellMender, table) -> None:
     assert list(findings.columns)[:2] == ["row", "column"]
 
 
+@pytest.mark.slow
 def test_a_schema_can_be_given_in_part() -> None:
     mender = CellMender(**SMALL, schema={"rating": "real", "id": "real"})
     with pytest.warns(UserWarning, match="'country'"):
@@ -506,6 +516,7 @@ def test_it_works_in_a_pipeline() -> None:
     assert pipeline.fit_transform(array).shape == array.shape
 
 
+@pytest.mark.slow
 def test_it_works_in_a_grid_search_by_its_own_score() -> None:
     search = GridSearchCV(CellMender(**SMALL), {"latent_dim": [1, 2]}, cv=2).fit(line_table(80)[["a", "b", "c"]])
     assert search.best_params_["latent_dim"] in (1, 2)
@@ -534,6 +545,7 @@ CLEAN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLEAN)
 def test_a_clean_table_of_mere_chance_is_left_alone(kind: str) -> None:
     table, schema = CLEAN[kind]
@@ -569,6 +581,7 @@ def test_menders_fitted_together_decay_each_in_its_own_way() -> None:
     assert held < 0.8 * free
 
 
+@pytest.mark.slow
 def test_one_gross_count_does_not_spoil_its_column() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.poisson(3.6, 400) for name in "abc"})
@@ -578,6 +591,7 @@ def test_one_gross_count_does_not_spoil_its_column() -> None:
     assert mender.reconstruct(table)["a"].mean() == pytest.approx(3.6, abs=0.4)
 
 
+@pytest.mark.slow
 def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_mender: CellMender) -> None:
     """Against the network's own answers, cell by cell; a table of chance scores far lower."""
     table = line_table()
@@ -589,6 +603,7 @@ def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_me
     assert line_mender.score(apart) < line_mender.score(table) - 5
 
 
+@pytest.mark.slow
 def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_mender: CellMender) -> None:
     table = line_table()
     assert (line_mender.predict(table) == -1).mean() == pytest.approx(0.05, abs=0.01)
@@ -597,6 +612,7 @@ def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_men
         other.predict(table)
 
 
+@pytest.mark.slow
 def test_learning_believes_cells_as_their_rows_say(monkeypatch) -> None:
     """A wrong cell makes the others of its row doubtful, not itself."""
     seen = []

@@ -13,6 +13,7 @@ CANNOT_HOLD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Left out of the model")
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix")
 @parametrize_with_checks([CellMender(**SMALL)], expected_failed_checks=lambda estimator: CANNOT_HOLD)

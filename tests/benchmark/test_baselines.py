@@ -43,6 +43,7 @@ def quick(monkeypatch) -> None:
     monkeypatch.setattr(DeepRPCA, "ROUNDS", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_detector_keeps_the_contract(name: str) -> None:
     setting = {"epochs": 5, "hidden_dim": 16} if name.startswith(("RVAE", "VAE")) else {}
@@ -73,6 +74,7 @@ def test_every_detector_keeps_the_contract(name: str) -> None:
     pd.testing.assert_frame_equal(dirty, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in ROWS_ONLY])
 def test_counts_ordinals_and_impossible_values_are_no_trouble(name: str) -> None:
     setting = {"epochs": 2, "hidden_dim": 16} if name.startswith(("RVAE", "VAE")) else {}

@@ -152,6 +152,7 @@ def related(rows: int = 400) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
     table, mender = related(), CellMender(**SMALL | {"epochs": 60, "hidden_dim": 64})
@@ -226,6 +227,7 @@ def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch
         evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["LightGBM"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 @pytest.mark.parametrize("name", ["Marginals", "LightGBM", "OC-SVM + Marginals"])
 def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:

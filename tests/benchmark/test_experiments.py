@@ -90,6 +90,7 @@ def test_on_a_gpu_networks_of_one_table_are_made_as_one() -> None:
     assert [len(group) for group in groups(runs, "cpu")] == [1] * 8
 
 
+@pytest.mark.slow
 def test_results_hold_one_line_a_run_with_its_measures(tmp_path) -> None:
     rows = [json.loads(line) for line in run(tmp_path / "results.jsonl").splitlines()]
     assert len(rows) == 12
@@ -110,12 +111,14 @@ def test_networks_answer_all_that_is_asked_of_one_fit(tmp_path, monkeypatch) -> 
     assert by_method["RVAE one-stage"]["repair"] != by_method["RVAE two-stage"]["repair"]
 
 
+@pytest.mark.slow
 def test_finished_runs_are_not_made_again(tmp_path, monkeypatch) -> None:
     first = run(tmp_path / "results.jsonl")
     monkeypatch.setattr(experiments, "make", None)
     assert run(tmp_path / "results.jsonl") == first
 
 
+@pytest.mark.slow
 def test_a_run_cut_off_at_any_byte_ends_as_an_undisturbed_one(tmp_path) -> None:
     asked = narrow(levels=[0.2], seeds=2)
     whole = run(tmp_path / "whole.jsonl", asked=asked)
@@ -125,6 +128,7 @@ def test_a_run_cut_off_at_any_byte_ends_as_an_undisturbed_one(tmp_path) -> None:
         assert run(path, asked=asked) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_killed_process_ends_as_an_undisturbed_one_when_started_again(tmp_path, data) -> None:
     path = tmp_path / "results.jsonl"
@@ -147,11 +151,13 @@ run_experiments(["detection"], Results(Path({str(path)!r})), asked, device="cpu"
     assert run(path) == run(tmp_path / "undisturbed.jsonl")
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path) -> None:
     asked = narrow(levels=[0.2], seeds=2, methods=["Marginals", "Isolation Forest"])
     assert run(tmp_path / "two.jsonl", asked=asked, jobs=2) == run(tmp_path / "one.jsonl", asked=asked)
 
 
+@pytest.mark.slow
 def test_a_failing_method_is_recorded_and_stops_nothing(tmp_path, monkeypatch) -> None:
     def broken(**settings):
         raise ZeroDivisionError("of all things")
@@ -163,6 +169,7 @@ def test_a_failing_method_is_recorded_and_stops_nothing(tmp_path, monkeypatch) -
     assert "ZeroDivisionError: of all things" in {row.get("error") for row in rows}
 
 
+@pytest.mark.slow
 def test_failed_runs_are_made_again_when_asked(tmp_path, monkeypatch) -> None:
     path = tmp_path / "results.jsonl"
     with monkeypatch.context() as patched:
@@ -185,6 +192,7 @@ def test_a_device_that_is_not_there_writes_nothing(tmp_path) -> None:
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.slow
 def test_every_run_has_its_own_table_seed_and_setting(monkeypatch, tmp_path) -> None:
     seen = []
 
@@ -216,6 +224,7 @@ def test_a_missing_table_is_one_sentence_and_stops_nothing(tmp_path) -> None:
     assert all("CELLMEND_DATA" in row["error"] for row in rows)
 
 
+@pytest.mark.slow
 def test_what_another_experiment_has_measured_is_taken_over(tmp_path, monkeypatch) -> None:
     path = tmp_path / "results.jsonl"
     run(path, asked=narrow(methods=["Marginals"]))
@@ -254,6 +263,7 @@ def test_a_setting_is_chosen_by_labels_that_only_the_choice_sees(labelled) -> No
     assert choose("wine", "test", "cpu") == {"quality": 5.0}
 
 
+@pytest.mark.slow
 def test_a_choice_is_taken_from_the_results_if_it_stands_there(tmp_path, monkeypatch) -> None:
     asked, path = narrow(methods=["VAE-L2"], levels=[0.2], seeds=1), tmp_path / "r.jsonl"
     monkeypatch.setitem(methods.PAPER, "epochs", 1)

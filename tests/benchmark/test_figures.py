@@ -89,6 +89,7 @@ def cells(page: str, first: str) -> list[str]:
     return [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td>(.*?)</td>", row[1])]
 
 
+@pytest.mark.slow
 def test_every_figure_is_there_as_png_and_svg_and_in_the_page(everything: Path) -> None:
     page = everything.read_text(encoding="utf-8")
     names = {path.name for path in everything.parent.iterdir()}
@@ -98,6 +99,7 @@ def test_every_figure_is_there_as_png_and_svg_and_in_the_page(everything: Path) 
     assert page.count("<h2 ") == 12
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_network_runs_no_script_and_has_no_id_twice(everything: Path) -> None:
     page = everything.read_text(encoding="utf-8")
     ids: list[str] = []
@@ -177,6 +179,7 @@ def test_p_values_are_averaged_over_levels_and_stand_next_to_the_papers(tmp_path
     assert cells(page[page.index("Average p-values") :], "row AVPR") == [f"{average:.3f} (2)", "0.040", "–", "0.227"]
 
 
+@pytest.mark.slow
 def test_suspicion_is_compared_with_what_was_wrong(everything: Path) -> None:
     """By hand: |20 - 17| + |8 - 6| + |12 - 14| + |36 - 38| of 280 cells; above one half 36 of 40 suspected."""
     page = everything.read_text(encoding="utf-8")
@@ -186,6 +189,7 @@ def test_suspicion_is_compared_with_what_was_wrong(everything: Path) -> None:
     assert "<td>0.085</td>" in page  # wrong of the first bin: 17 of 200
 
 
+@pytest.mark.slow
 def test_row_auc_stands_next_to_the_published_numbers(everything: Path) -> None:
     page = everything.read_text(encoding="utf-8")
     page = page[page.index('id="rows"') :]
@@ -196,6 +200,7 @@ def test_row_auc_stands_next_to_the_published_numbers(everything: Path) -> None:
     assert "not run: Pen Global" in page
 
 
+@pytest.mark.slow
 def test_the_best_alpha_of_each_level_is_bold(everything: Path) -> None:
     page = everything.read_text(encoding="utf-8")
     block = page[page.index('id="alpha"') : page.index('id="weights"')]
@@ -204,6 +209,7 @@ def test_the_best_alpha_of_each_level_is_bold(everything: Path) -> None:
     assert block.count("<b>0.200 ± 0.000</b>") == 1  # repair error
 
 
+@pytest.mark.slow
 def test_an_error_that_explodes_gets_a_logarithmic_axis_and_a_word(tmp_path: Path) -> None:
     page = report(tmp_path, [a_run("repair", repair=0.5), a_run("repair", method="VAE", repair=2200.0)])
     assert "Logarithmic axis where errors explode; the worst is 2.2e+03, of VAE." in page

@@ -52,6 +52,7 @@ def as_number(cell: Any) -> float:
 # ---------------------------------------------------------------- where errors get in
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(share=SHARES, seed=SEEDS)
 def test_exactly_the_changed_cells_are_marked(share: float, seed: int) -> None:
@@ -60,6 +61,7 @@ def test_exactly_the_changed_cells_are_marked(share: float, seed: int) -> None:
     assert 1 <= errors.mask.any(axis=1).sum() <= max(1, round(share * PEOPLE.num_rows))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS)
 def test_missing_cells_and_columns_that_the_user_ignores_stay_as_they_are(seed: int) -> None:
@@ -69,6 +71,7 @@ def test_missing_cells_and_columns_that_the_user_ignores_stay_as_they_are(seed: 
     assert errors.table["secret"].equals(PEOPLE["secret"])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS)
 def test_no_cell_becomes_missing(seed: int) -> None:
@@ -160,6 +163,7 @@ def test_what_baselines_see_is_read_as_the_column_was() -> None:
 # ---------------------------------------------------------------- what they are
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_unit_errors_are_tens_or_thousands_exactly(seed: int) -> None:
@@ -167,6 +171,7 @@ def test_unit_errors_are_tens_or_thousands_exactly(seed: int) -> None:
         assert any(as_number(new) == pytest.approx(as_number(old) * f, rel=1e-12) for f in (10, 1000, 0.1, 0.001))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_a_shifted_point_keeps_the_digits(seed: int) -> None:
@@ -176,6 +181,7 @@ def test_a_shifted_point_keeps_the_digits(seed: int) -> None:
         assert as_number(old) != as_number(new)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_a_swap_exchanges_two_cells_of_a_row(seed: int) -> None:
@@ -189,6 +195,7 @@ def test_a_swap_exchanges_two_cells_of_a_row(seed: int) -> None:
             assert cells[other] == (new, old)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_a_typo_is_one_slip(seed: int) -> None:
@@ -197,6 +204,7 @@ def test_a_typo_is_one_slip(seed: int) -> None:
         assert Levenshtein.distance(old, new) <= 2
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_a_copied_cell_is_that_of_the_row_above(seed: int) -> None:
@@ -205,6 +213,7 @@ def test_a_copied_cell_is_that_of_the_row_above(seed: int) -> None:
         assert row > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_a_level_becomes_another_of_its_column(seed: int) -> None:
@@ -219,6 +228,7 @@ def test_noise_has_five_standard_deviations() -> None:
     assert made.mean() == pytest.approx(0, abs=0.5)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS)
 def test_numbers_keep_the_resolution_and_the_writing_of_their_column(seed: int) -> None:
@@ -275,6 +285,7 @@ def test_misspellings_by_hand(text: str, how: float, where: float, what: float, 
     assert misspelled(text, how, where, what) == expected
 
 
+@pytest.mark.slow
 @given(text=st.text(min_size=1, max_size=12), draws=st.tuples(*[st.floats(0, 1, exclude_max=True)] * 3))
 def test_any_text_can_be_misspelled(text: str, draws: tuple[float, float, float]) -> None:
     assert OSA.distance(text, misspelled(text, *draws)) <= 1

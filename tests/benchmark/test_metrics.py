@@ -52,6 +52,7 @@ def test_cell_avprs_are_scikit_learns_column_by_column() -> None:
     np.testing.assert_allclose(cell_avprs(scores, mask), expected)
 
 
+@pytest.mark.slow
 @given(arrays(np.int64, (12, 3), elements=st.integers(-50, 50)))
 def test_only_the_order_of_the_scores_counts(scores: np.ndarray) -> None:
     mask = np.arange(36).reshape(12, 3) % 5 == 0

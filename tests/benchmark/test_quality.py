@@ -17,6 +17,7 @@ ROWS = 1500  # of the diamonds
 EXPECTED = [({"epochs": 30}, 0.58, 0.8, 0.45), (PAPER | {"epochs": 30}, 0.46, 0.62, 0.56)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "cell", "row", "repair"), EXPECTED, ids=["default", "published"])
 def test_errors_are_found_and_repaired_as_well_as_before(
     settings: dict[str, Any], cell: float, row: float, repair: float

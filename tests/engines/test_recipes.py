@@ -16,6 +16,7 @@ from tests.conftest import follow_recipe
 ROWS = 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["DuckDB", "Polars"])
 def test_a_recipe_gives_the_scores_of_the_whole_table(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def two(data: Path, tmp_path_factory: pytest.TempPathFactory) -> CellMender:
     return torchrun(plan_for(data, tmp_path_factory.mktemp("two") / "m.cellmend"), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_two_processes_learn_what_one_learns_from_all_rows(data: Path, two: CellMender, tmp_path: Path) -> None:
     one = torchrun(plan_for(data, tmp_path / "m.cellmend"), 1)
@@ -72,6 +73,7 @@ def test_two_processes_learn_what_one_learns_from_all_rows(data: Path, two: Cell
     assert np.corrcoef(two.cell_scores(table).ravel(), fitted.cell_scores(table).ravel())[0, 1] > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_processes_that_are_killed_go_on_to_the_same_weights(data: Path, two: CellMender, tmp_path: Path) -> None:
     plan = plan_for(data, tmp_path / "m.cellmend")
@@ -88,6 +90,7 @@ def test_processes_that_are_killed_go_on_to_the_same_weights(data: Path, two: Ce
         assert torch.equal(weights(again)[name], each), name
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.process
 def test_ray_train_ends_with_the_weights_of_torchrun(
@@ -103,6 +106,7 @@ def test_ray_train_ends_with_the_weights_of_torchrun(
     assert [path.name for path in tmp_path.iterdir()] == ["m.cellmend"]
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.process
 def test_a_worker_that_is_killed_while_training_on_two_nodes_changes_nothing(

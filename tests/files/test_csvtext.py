@@ -33,6 +33,7 @@ def tables(draw: st.DrawFn) -> list[list[str]]:
     return [header, *([draw(CELLS) for _ in header] for _ in range(rows))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(table=tables(), quote=st.booleans(), data=st.data())
 def test_a_csv_file_keeps_every_byte_but_those_of_changed_cells(form, table, quote, data) -> None:

@@ -61,11 +61,13 @@ def line(findings: pd.DataFrame, row: int, column: str) -> pd.Series:
 # ---------------------------------------------------------------- messy text
 
 
+@pytest.mark.slow
 def test_text_columns_are_read_as_what_they_hold(mender: CellMender) -> None:
     kinds = {column.name: column.kind for column in mender.schema_}
     assert kinds == {"weight": "real", "length": "real", "day": "date", "city": "category", "size": "category"}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender: CellMender) -> None:
     table = messy()
     findings, repaired = mender.findings(table), mender.repair(table)
@@ -88,6 +90,7 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     assert pd.isna(day["low"]), "bounds of dates are in the reason"
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_flagged_stay_as_they_were(mender: CellMender) -> None:
     table = messy()
     findings, repaired = mender.findings(table), mender.repair(table)
@@ -98,11 +101,13 @@ def test_cells_that_are_not_flagged_stay_as_they_were(mender: CellMender) -> Non
     assert not (changed & ~flagged).any()
 
 
+@pytest.mark.slow
 def test_imputing_writes_text_in_the_columns_style(mender: CellMender) -> None:
     filled = mender.repair(messy(), impute=True)
     assert filled.loc[4, "weight"].endswith(" kg")
 
 
+@pytest.mark.slow
 def test_polars_and_pyarrow_give_the_same_findings(mender: CellMender) -> None:
     table = messy()
     own = mender.findings(table)
@@ -112,6 +117,7 @@ def test_polars_and_pyarrow_give_the_same_findings(mender: CellMender) -> None:
         assert [str(v) for v in findings["repair"].to_pandas()] == [str(v) for v in own["repair"]]
 
 
+@pytest.mark.slow
 def test_dates_of_a_type_for_dates_are_repaired_in_it() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
@@ -131,6 +137,7 @@ def test_dates_of_a_type_for_dates_are_repaired_in_it() -> None:
 # ---------------------------------------------------------------- thresholds
 
 
+@pytest.mark.slow
 def test_top_flags_so_many_the_most_suspicious(mender: CellMender) -> None:
     table = messy()
     three = mender.findings(table, top=3)
@@ -138,12 +145,14 @@ def test_top_flags_so_many_the_most_suspicious(mender: CellMender) -> None:
     pd.testing.assert_frame_equal(three, mender.findings(table, suspicion=1e-9).head(3))
 
 
+@pytest.mark.slow
 def test_suspicion_is_a_threshold_for_once(mender: CellMender) -> None:
     table = messy()
     whole = mender.cell_suspicion(table).to_numpy()
     assert len(mender.findings(table, suspicion=0.9)) == (whole >= 0.9).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -194,6 +203,7 @@ def naive_order(network, values, shown, own: int) -> list[int]:
     return order
 
 
+@pytest.mark.slow
 def test_the_columns_named_are_those_whose_removal_changes_the_expectation_most(fitted: CellMender, table) -> None:
     network, cells = fitted.network_, fitted.encoder_.encode(fitted.model_.reader.read(read_frame(table)))
     asked = [Expectation(row, column, 0.0, 0.0, 0.0, 0.0, [], np.nan) for row in (0, 3, 8) for column in range(6)]
@@ -214,6 +224,7 @@ def test_reasons_do_not_depend_on_the_chunk(fitted: CellMender, table, monkeypat
     assert fitted.findings(table, top=20)["reason"].tolist() == whole
 
 
+@pytest.mark.slow
 def test_a_cell_without_a_confident_repair_is_flagged_and_left(table) -> None:
     """Cities are drawn by chance: nothing in the row tells which one an unseen city was."""
     with pytest.warns(UserWarning, match="Left out"):
@@ -236,6 +247,7 @@ def test_a_value_is_open_if_no_level_reaches_one_half_or_the_interval_is_as_wide
     assert not real.is_open(0.0, 0.69 * width, 0.0)
 
 
+@pytest.mark.slow
 def test_intervals_end_where_the_column_does() -> None:
     rng = np.random.default_rng(0)
     amount = np.where(rng.random(300) < 0.8, 0.0, rng.exponential(50, 300).round(2))
@@ -246,6 +258,7 @@ def test_intervals_end_where_the_column_does() -> None:
     assert amounts["high"].max() <= amount.max()
 
 
+@pytest.mark.slow
 def test_the_methods_of_the_paper_always_repair(fitted: CellMender, table) -> None:
     mender = copy.deepcopy(fitted).set_params(repair_method="map")
     table.loc[3, "city"] = "Atlantis"
@@ -264,6 +277,7 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
     assert swapped([x, half]) == [x, half]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "low", "high", "repair"),
     [
@@ -292,6 +306,7 @@ def test_sentences() -> None:
     assert shortened("x" * 100).endswith("…")
 
 
+@pytest.mark.slow
 def test_notebooks_show_findings_with_nothing_taken_for_markup(mender: CellMender) -> None:
     table = messy()
     page = mender.mend(table)._repr_html_()

@@ -34,6 +34,7 @@ def test_answers_after_loading_are_bit_equal(fitted: CellMender, path, table) ->
     assert loaded.history_ == fitted.history_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -136,6 +137,7 @@ def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
         load(tmp_path / "newer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

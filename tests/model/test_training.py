@@ -157,6 +157,7 @@ def test_divergence_is_one_sentence() -> None:
         run(small_network(), line_cells(), learning_rate=1e30)
 
 
+@pytest.mark.slow
 def test_a_corrupted_cell_moves_the_weights_less_than_in_a_plain_vae() -> None:
     """The point of the method: a far outlier is given to the corrupted component."""
     cells = line_cells(300)

@@ -58,6 +58,7 @@ def quality(mender: CellMender, table: pd.DataFrame, wrong: np.ndarray) -> float
     return float(np.nanmean(cell_avprs(mender.cell_scores(table), wrong)))
 
 
+@pytest.mark.slow
 def test_new_rows_are_learned_and_old_ones_not_forgotten(again: CellMender) -> None:
     old, new = spoiled(people(1000, *OLD, seed=5), 5), spoiled(people(800, *NEW, seed=6), 6)
     before = quality(again, *old), quality(again, *new)
@@ -67,6 +68,7 @@ def test_new_rows_are_learned_and_old_ones_not_forgotten(again: CellMender) -> N
     assert after[1] > before[1] + 0.3
 
 
+@pytest.mark.slow
 def test_without_remembered_rows_the_old_ones_are_forgotten(again: CellMender, monkeypatch) -> None:
     old = spoiled(people(1000, *OLD, seed=5), 5)
     before = quality(again, *old)
@@ -98,6 +100,7 @@ def test_imagined_rows_are_like_those_that_were_learned(mender: CellMender) -> N
     assert np.mean([LANDS[a] == b for a, b in pairs]) > 0.6, "by chance a quarter"
 
 
+@pytest.mark.slow
 def test_new_levels_are_known_after_an_update_and_rare_or_misspelled_ones_are_not(again: CellMender) -> None:
     new = people(300, *NEW, seed=6)
     new.loc[:3, "city"] = "Paris"
@@ -117,6 +120,7 @@ def test_levels_that_the_schema_declares_stay() -> None:
     assert next(c for c in mender.encoder_.columns if c.name == "land").levels == tuple(LANDS.values())[:4]
 
 
+@pytest.mark.slow
 def test_an_update_is_repeatable_and_survives_the_file(again: CellMender, mender: CellMender, tmp_path) -> None:
     new = spoiled(people(200, *NEW, seed=6), 6)[0]
     again.update(new).save(tmp_path / "updated")
@@ -162,6 +166,7 @@ def test_a_network_of_another_size_is_one_sentence(again: CellMender) -> None:
         again.set_params(hidden_dim=32).update(people(100, *NEW, seed=6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"networks": 2}, {"weights": "amortized", "hide": 0.0}, {"hide": 0.0, "repair_method": "map", "kl_weight": 1.0}],

@@ -192,6 +192,7 @@ def wide_table(rows: int) -> pa.Table:
     return pa.table({**numbers, **texts, "day": days, "note": np.arange(rows).astype(str)})
 
 
+@pytest.mark.slow
 def test_30_columns_and_100_000_rows_make_less_than_3_mb(path: Path) -> None:
     table = wide_table(100_000)
     assert table.num_columns == 30

@@ -120,6 +120,7 @@ def test_a_remote_table_is_read_as_a_local_one(place: str, tmp_path: Path) -> No
     assert open_stream(f"{place}/day=0/data.parquet").rows == 300
 
 
+@pytest.mark.slow
 def test_a_remote_run_goes_on_where_it_was_stopped(place: str, tmp_path: Path, mender: CellMender) -> None:
     source, output = write_source(f"{place}/in"), f"{place}/out/of/it/"
     task, stream = score_task(source, output), open_stream(source)
@@ -194,6 +195,7 @@ def test_a_filesystem_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyP
         open_stream("hdfs://cluster/tables")
 
 
+@pytest.mark.slow
 def test_the_recipe_of_the_documentation_runs(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cellmend, "CellMender", partial(CellMender, epochs=2, hidden_dim=16, latent_dim=4))

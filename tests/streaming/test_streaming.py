@@ -67,6 +67,7 @@ def folder(table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # ---------------------------------------------------------------- a batch
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.sets(st.integers(1, ROWS - 1), max_size=8))
 def test_scores_do_not_depend_on_where_batches_end(cuts: set[int], table: pa.Table, mender: CellMender) -> None:

@@ -116,6 +116,7 @@ STYLES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(STYLES, st.lists(st.integers(-(10**7), 10**7), min_size=2, max_size=20), st.integers(1, 2))
 def test_what_is_written_is_read_again(style: Numbers, whole: list[int], decimals: int) -> None:
     numbers = [value / 10**decimals for value in whole]
@@ -136,6 +137,7 @@ def test_any_text_is_read_somehow(texts: list[str]) -> None:
         assert all(value in (text.strip(), None) for value, text in zip(values, texts, strict=True))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["1", "2,5", "$3", "x", "4 kg", "N/A", "2024-01-05", "5.1.2024", " a "]), min_size=1))
 def test_a_reader_survives_json_and_reads_as_before(texts: list[str]) -> None:
     table = pa.table({"a": texts})
