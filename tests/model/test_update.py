@@ -77,6 +77,7 @@ def test_without_remembered_rows_the_old_ones_are_forgotten(again: CellMender, m
     assert quality(again, *old) < before - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_rows", [0, 30, 5000])
 def test_rows_are_kept_only_if_asked_and_each_as_likely_as_any_other(keep_rows: int, tmp_path) -> None:
     mender = CellMender(**(SMALL | {"epochs": 1}), schema=SCHEMA, keep_rows=keep_rows).fit(people(300, *OLD, seed=0))
@@ -91,6 +92,7 @@ def test_rows_are_kept_only_if_asked_and_each_as_likely_as_any_other(keep_rows: 
     assert loaded.model_.replay.stands_for == 450
 
 
+@pytest.mark.slow
 def test_imagined_rows_are_like_those_that_were_learned(mender: CellMender) -> None:
     imagined = remember(mender.model_, 1000)
     assert len(imagined) == 2000
@@ -113,6 +115,7 @@ def test_new_levels_are_known_after_an_update_and_rare_or_misspelled_ones_are_no
     assert {"Lima", "Cusco"} <= set(again.model_.reader.checks.spellings["city"].words)
 
 
+@pytest.mark.slow
 def test_levels_that_the_schema_declares_stay() -> None:
     schema = SCHEMA | {"land": {"kind": "category", "levels": list(LANDS.values())[:4]}}
     mender = CellMender(**(SMALL | {"epochs": 1}), schema=schema).fit(people(100, *OLD, seed=0))
@@ -134,6 +137,7 @@ def test_an_update_is_repeatable_and_survives_the_file(again: CellMender, mender
     assert len(loaded.history_) == 3 * len(mender.history_)
 
 
+@pytest.mark.slow
 def test_a_table_that_was_learned_has_not_moved(again: CellMender) -> None:
     new = people(2500, *NEW, seed=6)
     assert set(again.moved_columns(new)) == {"weight", "city", "land", "code"}
@@ -141,12 +145,14 @@ def test_a_table_that_was_learned_has_not_moved(again: CellMender) -> None:
     assert again.moved_columns(people(500, *NEW, seed=7)) == {}
 
 
+@pytest.mark.slow
 def test_few_new_rows_change_rates_little(again: CellMender, mender: CellMender) -> None:
     again.set_params(epochs=1).update(people(20, *OLD, seed=6))
     assert again.model_.calibration.rates.rows == pytest.approx(mender.model_.calibration.rates.rows, rel=0.05)
     assert again.model_.profile.rows == 1020
 
 
+@pytest.mark.slow
 def test_an_update_that_fails_changes_nothing(again: CellMender, monkeypatch) -> None:
     new = people(100, *NEW, seed=6)
     before = again.cell_scores(new)
@@ -161,6 +167,7 @@ def test_an_update_that_fails_changes_nothing(again: CellMender, monkeypatch) ->
     assert len(again.encoder_.columns[-1].levels) == 4
 
 
+@pytest.mark.slow
 def test_a_network_of_another_size_is_one_sentence(again: CellMender) -> None:
     with pytest.raises(SettingError, match="sizes of the network must be as they were when fitted"):
         again.set_params(hidden_dim=32).update(people(100, *NEW, seed=6))
@@ -179,6 +186,7 @@ def test_every_kind_of_network_can_be_updated(settings) -> None:
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.slow
 def test_one_row_of_gaps_can_be_learned(again: CellMender) -> None:
     gaps = people(1, *OLD, seed=0).assign(size=np.nan, city=None)
     again.set_params(epochs=1).update(gaps)
@@ -226,6 +234,7 @@ def test_a_grown_network_says_the_same_but_for_what_new_levels_take(networks: in
         assert (new[..., column, had:has] > 0).all()
 
 
+@pytest.mark.slow
 def test_scores_of_old_rows_are_the_same_before_training(mender: CellMender, again: CellMender, monkeypatch) -> None:
     monkeypatch.setattr("cellmend.model.learning.train", lambda *_, **__: torch.zeros(1))
     again.update(people(200, *NEW, seed=6))
