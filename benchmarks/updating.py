@@ -59,7 +59,7 @@ def parts(name: str, seed: int) -> tuple[dict[str, str], Part, Part]:
 @contextmanager
 def nothing_remembered() -> Iterator[None]:
     """An update meanwhile learns the new rows alone."""
-    with patch("cellmend.estimator.REMEMBERED", (0, 0)):
+    with patch("cellmend.model.update.REMEMBERED", (0, 0)):
         yield
 
 

@@ -146,6 +146,10 @@ Hint: fit a model to this table.
             )
     if in_order and list(own) != list(names):
         raise TableError(
-            f"{table} must have the columns of the model in their order, {', '.join(names[:5])} ... "
+            f"{table} must have the columns of the model in their order, {_some(names)}; it has {_some(own)}. "
             "Hint: select them in that order."
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
