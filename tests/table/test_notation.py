@@ -292,3 +292,8 @@ def test_repairs_are_written_as_most_of_the_column_is(texts: list[str], written:
 def test_a_unit_among_plain_numbers_is_strange() -> None:
     texts = pa.array([f"{45 + number / 10:.1f}" for number in range(100)] + ["45.2x"])
     assert learn_notation(texts).read(texts).strange.nonzero()[0].tolist() == [100]
+
+
+def test_bounds_of_times_are_said_to_the_second() -> None:
+    assert Dates().in_words(1 + 57_895.975892 / 86_400) == "1970-01-02 16:04:55"
+    assert Dates().write(0.5 + 1e-9, 0).microsecond == 0
