@@ -73,7 +73,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> x = rng.normal(size=500)
     >>> table = np.column_stack([x, 2 * x, -x])
     >>> table[7, 1] = 9.0
-    >>> mender = CellMender(random_state=0).fit(table)
+    >>> mender = CellMender(epochs=20, random_state=0).fit(table)  # 100, unless it should be quick
     >>> mender.findings(table)[["row", "column", "value"]].head(1).values.tolist()
     [[7, 'x1', 9.0]]
     """
@@ -262,8 +262,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         low, high, reason; a DataFrame of the kind of X.
 
         Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
-        share of false alarms among them at most that; with `top` so many. A cell that looks wrong while nothing says
-        what it was has no repair.
+        share of false alarms at most that; with `top` so many. Where nothing says what a cell was it has no repair.
         """
         return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=False).findings
 
@@ -294,11 +293,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return describe_columns(table.arrow, table.notations)
 
     def moved_columns(self, X: Any) -> dict[str, str]:
-        """Columns that look otherwise than when the model learned, or was last updated, and how; column to sentence."""
+        """Columns that look otherwise than when the model last learned, and how; column to sentence."""
         return self.moved_since(self.profile(X))
 
     def profile(self, X: Any) -> Profile:
-        """How many cells of each column lie where, to be compared; those of pieces of a table add up."""
+        """How many cells of each column lie where; those of pieces of a table add up."""
         return self.model_.profile.of(self.encoder_.encode(self._read(X, rows_alone=True)))
 
     def moved_since(self, now: Profile) -> dict[str, str]:
@@ -389,10 +388,9 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender.device = device or mender.device
         mender.schema = None if mender.schema is None else Schema.of(mender.schema)
         mender.model_ = model_of(header, weights, mender.settings())
-        names = [column.name for column in mender.schema_]
-        mender.n_features_in_ = len(names)
+        mender.n_features_in_ = len(mender.schema_.columns)
         if header["named"]:
-            mender.feature_names_in_ = np.array(names, dtype=object)
+            mender.feature_names_in_ = np.array([column.name for column in mender.schema_], dtype=object)
     try:
         mender.network_.to(find_device(mender.device))
     except SettingError:  # fitted on a device that this machine does not have
