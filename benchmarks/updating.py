@@ -30,7 +30,7 @@ from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import load_dataset
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.model.encoding import Cells
-from cellmend.model.network import RVAE, Rows, elbo, rows_of
+from cellmend.model.network import RVAE, Bound, Rows, elbo, rows_of
 from cellmend.model.training import hide_some
 
 SEEDS = (0, 1)
@@ -59,7 +59,7 @@ def parts(name: str, seed: int) -> tuple[dict[str, str], Part, Part]:
 @contextmanager
 def nothing_remembered() -> Iterator[None]:
     """An update meanwhile learns the new rows alone."""
-    with patch("cellmend.estimator.REMEMBERED", (0, 0)):
+    with patch("cellmend.model.update.REMEMBERED", (0, 0)):
         yield
 
 
@@ -91,7 +91,7 @@ def _fisher(network: RVAE, cells: Cells) -> list[Tensor]:
         seen, asked = hide_some(rows.known, 0.5, generator, batch.shape)
         z = network.encode_mean(network.inputs_of(rows.values, seen))
         rows = rows._replace(known=seen, asked=asked)
-        gain = elbo(network, rows, z, None, weights="coordinate", alpha=0.95, kl_weight=0.0).sum()
+        gain = elbo(network, rows, z, None, Bound("coordinate", 0.95, 0.0)).sum()
         for own, gradient in zip(total, torch.autograd.grad(gain, weights, allow_unused=True), strict=True):
             own.add_(0 if gradient is None else gradient.square())
     return total

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
 from cellmend import CellMender
-from cellmend.model.encoding import KNOTS
+from cellmend.model.columns import KNOTS
 from cellmend.model.likelihoods import Distributions
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.
@@ -21,6 +22,7 @@ torch.set_num_threads(1)
 
 KNOTS_AT = tuple(np.linspace(-2, 2, KNOTS).tolist())  # of a real column that is made by hand
 PUBLISHED = Distributions(outlier="gaussian", outlier_scale=2.0, components=0, binned=False)
+KINDS = {"id": "ignore", "country": "ignore"}  # of the mixed table, as inference would say with a warning
 SMALL = {"epochs": 20, "hidden_dim": 16, "latent_dim": 8, "embedding_dim": 4, "random_state": 0}
 
 
@@ -43,6 +45,11 @@ def mixed_table(rows: int = 120) -> pd.DataFrame:
     table.loc[5, "height"] = np.nan
     table.loc[9, "city"] = None
     return table
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table as the only batch of a stream."""
+    return table.combine_chunks().to_batches()[0]
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from cellmend import CellMender, SchemaError, SchemaWarning, TableError
-
-from .conftest import SMALL
+from tests.conftest import SMALL
 
 RNG = np.random.default_rng(0)
 GOOD = pd.DataFrame({"x": RNG.normal(size=60), "city": RNG.choice(["Rome", "Oslo"], 60), "n": RNG.poisson(2, 60)})

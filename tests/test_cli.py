@@ -13,8 +13,8 @@ import pytest
 
 import cellmend
 from cellmend import __version__, cli
-from cellmend.files.formats import whole_file
-from cellmend.streaming import filesystem
+from cellmend.files.formats import read_file
+from cellmend.files.places import filesystem, whole_file
 from tests.conftest import mixed_table
 
 
@@ -31,6 +31,7 @@ def demo(tmp_path_factory):
     return folder, run("demo", "-o", str(folder / "out"), "--seed", "0")
 
 
+@pytest.mark.process
 def test_the_demo_finds_real_typing_errors(demo) -> None:
     folder, done = demo
     assert done.returncode == 0, done.stderr
@@ -41,6 +42,7 @@ def test_the_demo_finds_real_typing_errors(demo) -> None:
     assert "cells look wrong" in done.stderr
 
 
+@pytest.mark.process
 def test_the_demo_changes_flagged_cells_only(demo) -> None:
     folder, _ = demo
     findings = pd.read_csv(folder / "out" / "findings.csv")
@@ -52,6 +54,7 @@ def test_the_demo_changes_flagged_cells_only(demo) -> None:
     assert places <= set(zip(findings["row"], findings["column"], strict=True))
 
 
+@pytest.mark.process
 def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     folder, _ = demo
     findings = pd.read_csv(folder / "out" / "findings.csv")
@@ -61,6 +64,8 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     assert 3.0 < float(worst["repair"]) < 3.4
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     folder, _ = demo
     before = (folder / "out" / "findings.csv").read_bytes()
@@ -73,16 +78,20 @@ def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     assert sorted(path.name for path in (folder / "out").iterdir()) == written
 
 
+@pytest.mark.process
 def test_version() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"cellmend {__version__}\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("wrong", [["--colour"], ["--seed", "-1"]])
 def test_a_wrong_option_is_wrong_use(wrong: list[str]) -> None:
     assert run("demo", *wrong).returncode == 2
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_a_device_that_is_not_there_is_one_sentence(tmp_path) -> None:
     done = run("demo", "-o", str(tmp_path / "out"), "--device", "abacus")
     assert done.returncode == 1
@@ -112,6 +121,8 @@ def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypat
         cli.main()
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     rows = "".join(f"{row:05};{row},5 kg;{'ab'[row % 2]}\n" for row in range(60))
     (tmp_path / "t.csv").write_text("code;size;city\n" + rows)
@@ -122,7 +133,7 @@ def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
     assert "identifier" in done.stdout
     missing = run("schema", str(tmp_path / "none.csv"))
     assert (missing.returncode, missing.stdout) == (1, "")
-    assert "there is no such file" in missing.stderr
+    assert "there is none" in missing.stderr
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -146,6 +157,7 @@ def cleaned(tmp_path_factory):
     return folder, run("clean", str(folder / "people.csv"), "-o", str(folder / "out"), "--json")
 
 
+@pytest.mark.process
 def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> None:
     folder, done = cleaned
     assert done.returncode == 0, done.stderr
@@ -166,6 +178,8 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert "cells look wrong" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) -> None:
     folder, _ = cleaned
     model, new = str(folder / "out" / "model.cellmend"), tmp_path / "new.csv"
@@ -191,8 +205,8 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
 @pytest.fixture
 def nightly(fitted, tmp_path, monkeypatch) -> Path:
     """A folder with a model and a Parquet file that is large enough to be scored in four pieces."""
-    monkeypatch.setattr("cellmend.streaming.PIECE", 30)
-    monkeypatch.setattr("cellmend.jobs.LARGE", 30)
+    monkeypatch.setattr("cellmend.streaming.limits.PIECE", 30)
+    monkeypatch.setattr("cellmend.streaming.limits.LARGE", 30)
     fitted.save(tmp_path / "m.cellmend")
     mixed_table().to_parquet(tmp_path / "new.parquet", index=False)
     return tmp_path
@@ -254,6 +268,7 @@ def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatc
     assert list(repaired.dtypes) == list(table.dtypes)
 
 
+@pytest.mark.slow
 def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatch) -> None:
     system, folder = filesystem("memory://nightly")
     system.create_dir(folder)
@@ -267,9 +282,30 @@ def test_a_small_table_behind_a_url_is_read_by_every_command(nightly, monkeypatc
     assert len(pd.read_parquet(nightly / "cleaned" / "repaired")) == 120
 
 
+@pytest.mark.parametrize("name", ["new.parquet", "new.csv.gz"])
+def test_commands_that_hold_the_table_read_it_behind_a_url_too(nightly, monkeypatch, capsys, name: str) -> None:
+    mixed_table().to_csv(nightly / "new.csv.gz", index=False)
+    system, folder = filesystem("memory://held")
+    system.create_dir(folder)
+    with system.open_output_stream(f"{folder}/{name}", compression=None) as file:
+        file.write((nightly / name).read_bytes())
+    url, model, copy = f"memory://held/{name}", str(nightly / "m.cellmend"), nightly / name.replace("new", "copy")
+    assert here(monkeypatch, "schema", url) == 0
+    assert "height: real" in capsys.readouterr().out
+    assert here(monkeypatch, "report", url, "-m", model, "-o", str(nightly / "r.html"), "-q") == 0
+    assert name in (nightly / "r.html").read_text()
+    assert here(monkeypatch, "repair", url, "-m", model, "-o", str(copy), "-q") == 0
+    assert len(read_file(copy).table) == 120
+    assert here(monkeypatch, "evaluate", url, "-q", "--json", "--time-limit", "0.1") == 0
+    assert here(monkeypatch, "score", url, "-m", model, "-o", str(nightly / "scores"), "-q") == 0
+    assert len(pd.read_parquet(nightly / "scores")) == 120
+    assert here(monkeypatch, "schema", "memory://held/none.csv") == 1
+    assert "memory://held/none.csv must be a file or a folder with a table" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
-    monkeypatch.setattr("cellmend.jobs.LEARNED", 90)
+    monkeypatch.setattr("cellmend.streaming.limits.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.LEARNED", 90)
     before = (nightly / "m.cellmend").read_bytes()
     arguments = ["update", str(nightly / "new.parquet"), "-m", str(nightly / "m.cellmend"), "--json", "-q"]
     assert here(monkeypatch, *arguments, "--time-limit", "1") == 0
@@ -277,9 +313,10 @@ def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) ->
     assert (nightly / "m.cellmend").read_bytes() != before
 
 
+@pytest.mark.slow
 def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cellmend.jobs.VERY_LARGE", 100)
-    monkeypatch.setattr("cellmend.streaming.LEARNED", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.VERY_LARGE", 100)
+    monkeypatch.setattr("cellmend.streaming.limits.LEARNED", 100)
     table = mixed_table(300).drop(columns=["id", "country"])
     table.loc[7, "height"] = 999.0
     table.to_parquet(nightly / "new.parquet", index=False)
@@ -325,7 +362,7 @@ def test_a_large_parquet_file_is_scored_with_one_bar(nightly, suffix: str, monke
 
 @pytest.mark.parametrize(("large", "end"), [(30, ".csv"), (1000, ".csv"), (30, "")], ids=["pieces", "whole", "folder"])
 def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, large: int, end: str) -> None:
-    monkeypatch.setattr("cellmend.jobs.LARGE", large)
+    monkeypatch.setattr("cellmend.streaming.limits.LARGE", large)
     assert score_nightly(nightly, str(nightly / f"a{end}"), monkeypatch) == 0
     assert "moved" not in capsys.readouterr().err
     mixed_table().assign(city="Lima").to_parquet(nightly / "new.parquet", index=False)
@@ -342,6 +379,7 @@ def updated(folder: Path, monkeypatch, *options: str) -> int:
     return here(monkeypatch, "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options)
 
 
+@pytest.mark.slow
 def test_a_model_file_is_updated_in_place_or_beside(nightly, monkeypatch, capsys) -> None:
     before = (nightly / "m.cellmend").read_bytes()
     mixed_table().replace({"city": {"Oslo": "Ulm"}}).to_parquet(nightly / "new.parquet", index=False)
@@ -408,6 +446,8 @@ def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, cap
     assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet", "scores.csv"]
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     (tmp_path / "people.csv").write_text(people(120))
     (tmp_path / "kinds.yaml").write_text("weight: category\n")
@@ -420,6 +460,8 @@ def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
     assert "is there already" in " ".join(again.stderr.split())
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_standard_input_is_a_table_too(tmp_path) -> None:
     command = [sys.executable, "-m", "cellmend.cli", "clean", "-", "-o", str(tmp_path / "out"), "--time-limit", "1"]
     done = subprocess.run(command, input=people(100).encode(), capture_output=True, check=False)  # noqa: S603
@@ -427,6 +469,8 @@ def test_standard_input_is_a_table_too(tmp_path) -> None:
     assert (tmp_path / "out" / "repaired.csv").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -448,6 +492,7 @@ def test_wrong_use_is_one_clear_sentence(tmp_path, arguments: list[str], code: i
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.pdf"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_a_stopped_job_leaves_nothing_half_written(tmp_path, monkeypatch, stop: type[BaseException]) -> None:
     """Stopped while the report, the third of four files, is written."""

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from cellmend import PAPER, CellMender, load
-from cellmend.estimator import fit_together
-from cellmend.model.training import Captured, _each_batch
-
-from .conftest import SMALL, mixed_table
+from cellmend.model.optimiser import Captured, each_batch
+from cellmend.model.together import fit_together
+from tests.conftest import SMALL, mixed_table
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -58,7 +57,7 @@ def test_captured_steps_train_as_plain_ones_do(monkeypatch) -> None:
     table = mixed_table().drop(columns=["id", "country"])
     settings = SMALL | {"epochs": 10, "batch_size": 50, "device": "cuda"}
     captured = CellMender(**settings).fit(table)
-    monkeypatch.setattr("cellmend.model.training.Captured", lambda step, size, generator: _each_batch(step, size))
+    monkeypatch.setattr("cellmend.model.training.Captured", lambda step, size, generator: each_batch(step, size))
     plain = CellMender(**settings).fit(table)
     np.testing.assert_allclose(captured.history_, plain.history_, rtol=0.02)
     assert captured.history_[-1] > captured.history_[0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,13 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cellmend import PAPER, CellMender, Schema, SettingError, TableError
-from cellmend.estimator import fit_together
-from cellmend.model.inference import hidden_ratio, judge_hidden
+from cellmend.model.hidden import hidden_ratio, judge_hidden
+from cellmend.model.learning import climb
+from cellmend.model.model import Model
 from cellmend.model.suspicion import ErrorRates, clean_priors
+from cellmend.model.together import fit_together
 from cellmend.model.training import REVISIONS
-from cellmend.table.frames import read_table
-
-from .conftest import SMALL, mixed_table
+from cellmend.table.readtable import read_typed
+from tests.conftest import SMALL, mixed_table
 
 LEFT_OUT = ["id", "country"]
 
@@ -40,6 +42,7 @@ def line_mender() -> CellMender:
     return CellMender(epochs=300, random_state=0).fit(line_table())
 
 
+@pytest.mark.slow
 def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
     table = line_table()
     suspicion = line_mender.cell_suspicion(table)
@@ -52,6 +55,7 @@ def test_planted_errors_are_found_and_repaired(line_mender: CellMender) -> None:
     assert first["low"] < first["repair"] < first["high"] < 9.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -114,6 +118,7 @@ def test_missing_cells_score_zero_and_stay_missing_unless_asked(fitted: CellMend
     assert clone(fitted).set_params(impute=True).impute is True
 
 
+@pytest.mark.slow
 def test_menders_fitted_together_find_what_each_should() -> None:
     tables = [line_table(), line_table().assign(b=lambda t: -t["b"])]
     settings = {"epochs": 200, "networks": 2}
@@ -209,10 +214,16 @@ def test_whole_numbers_stay_whole_and_decimals_stay(fitted: CellMender, table) -
     np.testing.assert_array_equal(clean["height"], clean["height"].round(1))
 
 
+def without_rows(mender: CellMender) -> Model:
+    """The same model, to which every cell stands for itself."""
+    rates = ErrorRates(1.0, 1 - mender.alpha, 0.0)
+    return replace(mender.model_, calibration=replace(mender.model_.calibration, rates=rates))
+
+
 def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, table) -> None:
     """With one cell that looks wrong no other is hidden: suspicion is then that of the cell itself hidden."""
     mender = copy.deepcopy(fitted)
-    mender.rates_ = ErrorRates(1.0, 1 - mender.alpha, 0.0)
+    mender.model_ = without_rows(mender)
     calm = table[(mender.cell_suspicion(table) < 0.5).all(axis=1)]
     expected = mender.cell_suspicion(calm).to_numpy().sum(axis=1)
     np.testing.assert_allclose(mender.row_scores(calm), expected, rtol=1e-4)
@@ -220,7 +231,7 @@ def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, t
 
 def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
     fitted = copy.deepcopy(fitted)
-    fitted.rates_ = ErrorRates(1.0, 1 - fitted.alpha, 0.0)
+    fitted.model_ = without_rows(fitted)
     pi = np.clip(1 - fitted.cell_suspicion(table).to_numpy(), 1e-6, 1 - 1e-6)
     modelled = table.notna().to_numpy() & ~table.columns.isin(LEFT_OUT)
     expected = np.where(modelled, -np.log(pi), 0).sum(axis=1)
@@ -231,7 +242,7 @@ def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, tabl
 
 def test_cell_scores_are_minus_log_pi(fitted: CellMender, table) -> None:
     fitted = copy.deepcopy(fitted)
-    fitted.rates_ = ErrorRates(1.0, 1 - fitted.alpha, 0.0)
+    fitted.model_ = without_rows(fitted)
     pi = 1 - fitted.cell_suspicion(table).to_numpy()
     scores = fitted.cell_scores(table)
     np.testing.assert_allclose(np.exp(-scores[scores > 0]), pi[scores > 0], rtol=1e-4)
@@ -265,6 +276,7 @@ def test_a_wild_cell_stays_ranked_among_cells_and_does_not_drown_its_row(fitted:
     assert fitted.row_scores(table).max() <= 6 * -np.log(1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -298,6 +310,7 @@ def test_alpha_shifts_the_suspicion(fitted: CellMender, table) -> None:
     assert odds[0] - odds[1] == pytest.approx(np.log(0.95 / 0.05), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_fdr_decides_which_cells_are_findings_and_change(line_mender) -> None:
     table = line_table()
     suspicion = line_mender.cell_suspicion(table).to_numpy()
@@ -312,6 +325,7 @@ def test_fdr_decides_which_cells_are_findings_and_change(line_mender) -> None:
         line_mender.findings(table, fdr=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
 def test_exactly_the_cells_at_or_above_the_threshold_are_findings_and_change(line_mender, threshold: float) -> None:
     table = line_table()
@@ -323,6 +337,7 @@ def test_exactly_the_cells_at_or_above_the_threshold_are_findings_and_change(lin
     pd.testing.assert_frame_equal(mender.repair(table), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["one-stage", "two-stage"])
 def test_the_repair_method_decides_scores_repairs_and_probabilities(published, method: str) -> None:
     table = line_table()
@@ -335,10 +350,11 @@ def test_the_repair_method_decides_scores_repairs_and_probabilities(published, m
     pd.testing.assert_frame_equal(own["sign"], asked["sign"])
 
 
+@pytest.mark.slow
 def test_findings_do_not_depend_on_chunks(line_mender, monkeypatch) -> None:
     table = line_table()
     whole = line_mender.findings(table)
-    monkeypatch.setattr("cellmend.model.inference.CHUNK_NUMBERS", 1000)
+    monkeypatch.setattr("cellmend.model.evidence.CHUNK_NUMBERS", 1000)
     pd.testing.assert_frame_equal(line_mender.findings(table), whole)
 
 
@@ -355,9 +371,7 @@ def test_findings_stand_worst_first_also_among_equal_suspicions(fitted: CellMend
 def test_columns_that_are_not_named_by_text_are_compared_too() -> None:
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=[2020, 2021])
     mender = CellMender(**SMALL).fit(table)
-    with pytest.raises(
-        TableError, match="must have the columns that it was fitted with, 2020, 2021; it has 2021, 2020"
-    ):
+    with pytest.raises(TableError, match="columns of the model in their order, 2020, 2021; it has 2021, 2020"):
         mender.cell_scores(table[[2021, 2020]])
     assert mender.cell_scores(table.to_numpy()).shape == (30, 2)
 
@@ -397,6 +411,7 @@ def test_methods_that_these_settings_cannot_answer_by_are_refused(fitted: CellMe
         CellMender(**SMALL, weights="amortized").fit(table)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_and_another_seed_another() -> None:
     table = mixed_table().drop(columns=LEFT_OUT)
     scores = [CellMender(**SMALL | {"random_state": seed}).fit(table).cell_scores(table) for seed in (0, 0, 1)]
@@ -439,6 +454,7 @@ def test_no_findings_is_an_empty_table(fitted: CellMender, table) -> None:
     assert list(findings.columns)[:2] == ["row", "column"]
 
 
+@pytest.mark.slow
 def test_a_schema_can_be_given_in_part() -> None:
     mender = CellMender(**SMALL, schema={"rating": "real", "id": "real"})
     with pytest.warns(UserWarning, match="'country'"):
@@ -498,6 +514,7 @@ def test_it_works_in_a_pipeline() -> None:
     assert pipeline.fit_transform(array).shape == array.shape
 
 
+@pytest.mark.slow
 def test_it_works_in_a_grid_search_by_its_own_score() -> None:
     search = GridSearchCV(CellMender(**SMALL), {"latent_dim": [1, 2]}, cv=2).fit(line_table(80)[["a", "b", "c"]])
     assert search.best_params_["latent_dim"] in (1, 2)
@@ -526,6 +543,7 @@ CLEAN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLEAN)
 def test_a_clean_table_of_mere_chance_is_left_alone(kind: str) -> None:
     table, schema = CLEAN[kind]
@@ -537,19 +555,18 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
     """The last revision is that of the fitted networks, for all networks of a mender alike."""
     monkeypatch.setattr("cellmend.model.training.REVISIONS", (0.5,))
     seen = []
-    original = CellMender._train
 
-    def watched(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
-        history = original(self, network, cells, alpha, weight_decay, revise)
-        seen.append(revise())
+    def watched(network, lesson, *others, **settings):  # type: ignore[no-untyped-def]
+        history = climb(network, lesson, *others, **settings)
+        seen.append(lesson.revise())
         return history
 
-    monkeypatch.setattr(CellMender, "_train", watched)
+    monkeypatch.setattr("cellmend.model.together.climb", watched)
     tables = [line_table(60), line_table(60).assign(b=lambda t: -t["b"])]
     menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
     fit_together(menders, tables)
     for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
-        cells = mender.encoder_.encode(read_table(table))
+        cells = mender.encoder_.encode(read_typed(table))
         own = clean_priors(hidden_ratio(mender.network_, cells), cells.observed).float()
         for member in (2 * place, 2 * place + 1):
             torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)
@@ -562,6 +579,7 @@ def test_menders_fitted_together_decay_each_in_its_own_way() -> None:
     assert held < 0.8 * free
 
 
+@pytest.mark.slow
 def test_one_gross_count_does_not_spoil_its_column() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.poisson(3.6, 400) for name in "abc"})
@@ -571,10 +589,11 @@ def test_one_gross_count_does_not_spoil_its_column() -> None:
     assert mender.reconstruct(table)["a"].mean() == pytest.approx(3.6, abs=0.4)
 
 
+@pytest.mark.slow
 def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_mender: CellMender) -> None:
     """Against the network's own answers, cell by cell; a table of chance scores far lower."""
     table = line_table()
-    cells = line_mender.encoder_.encode(read_table(table))
+    cells = line_mender.encoder_.encode(read_typed(table))
     evidence = judge_hidden(line_mender.network_, cells, alpha=0.95)
     both = 0.95 * evidence.log_clean.double().exp() + 0.05 * evidence.log_corrupted.double().exp()
     assert line_mender.score(table) == pytest.approx(both.log().sum(1).mean().item(), rel=1e-4)
@@ -582,6 +601,7 @@ def test_the_score_is_the_log_probability_of_rows_whose_cells_are_hidden(line_me
     assert line_mender.score(apart) < line_mender.score(table) - 5
 
 
+@pytest.mark.slow
 def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_mender: CellMender) -> None:
     table = line_table()
     assert (line_mender.predict(table) == -1).mean() == pytest.approx(0.05, abs=0.01)
@@ -590,19 +610,17 @@ def test_predict_calls_the_share_of_alpha_and_only_by_the_fitted_method(line_men
         other.predict(table)
 
 
-def test_learning_believes_cells_as_their_rows_say() -> None:
+@pytest.mark.slow
+def test_learning_believes_cells_as_their_rows_say(monkeypatch) -> None:
     """A wrong cell makes the others of its row doubtful, not itself."""
     seen = []
 
-    class Watched(CellMender):
-        def _train(self, network, cells, alpha, weight_decay, revise):  # type: ignore[no-untyped-def]
-            def watched():  # type: ignore[no-untyped-def]
-                seen.append(revise())
-                return seen[-1]
+    def watched(*given):  # type: ignore[no-untyped-def]
+        seen.append(clean_priors(*given))
+        return seen[-1]
 
-            return super()._train(network, cells, alpha, weight_decay, watched)
-
-    Watched(random_state=0, epochs=60).fit(line_table())
+    monkeypatch.setattr("cellmend.model.learning.clean_priors", watched)
+    CellMender(random_state=0, epochs=60).fit(line_table())
     assert len(seen) == len(REVISIONS)
     wrong, usual = seen[-1][7], seen[-1][100]  # a, b, c, sign
     assert wrong[0] < wrong[1]

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend import CellMender, jobs, load
-from cellmend.errors import FileError, StreamError
+from cellmend.errors import FileError, TableError
 from cellmend.files.formats import TableFile, read_file
-from cellmend.findings.findings import Finding
-from cellmend.jobs import guarded, read_findings, unguarded, write_findings
+from cellmend.files.guarded import guarded, read_guarded, unguarded
+from cellmend.findings.finding import Finding
+from cellmend.jobs import write_findings
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
 from tests.conftest import SMALL, mixed_table
@@ -65,7 +66,7 @@ def test_only_repaired_cells_of_a_csv_file_change(job: jobs.Job, tmp_path: Path)
 
 def test_the_summary_counts_what_the_files_hold(job: jobs.Job, tmp_path: Path) -> None:
     job.write_findings(tmp_path / "findings.csv")
-    lines = read_findings(tmp_path / "findings.csv")
+    lines = read_guarded(tmp_path / "findings.csv")
     summary = job.summary()
     assert summary["flagged"] == len(lines) == len(job.mended.found) > 0
     assert summary["repaired"] == sum(bool(line["repair"]) for line in lines)
@@ -129,7 +130,7 @@ def test_a_time_limit_ends_training_and_says_so(job: jobs.Job) -> None:
 
 
 def test_tidying_changes_whole_columns_and_nothing_else(job: jobs.Job, tmp_path: Path) -> None:
-    plain, said = jobs.tidied(job.source, CellMender())
+    plain, said = jobs.written_plainly(job.source, CellMender())
     assert len(said) == 1
     assert said[0].startswith("weight: numbers with the unit kg; ")
     assert said[0].endswith("; written plainly.")
@@ -151,7 +152,7 @@ def test_scores_have_the_tables_columns_and_one_for_the_row(job: jobs.Job) -> No
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch) -> Stream:
     """251 rows in groups of 7, judged in pieces of 60, with errors on both sides of where a piece ends."""
-    monkeypatch.setattr("cellmend.streaming.PIECE", 60)
+    monkeypatch.setattr("cellmend.streaming.limits.PIECE", 60)
     table = mixed_table(251)
     table.loc[[59, 60, 250], "height"] = 999.0
     table.loc[[100, 120], "city"] = "Lmia"
@@ -235,13 +236,13 @@ def test_scoring_that_stops_in_the_middle_leaves_nothing(
 def test_a_large_table_with_other_columns_is_refused_before_the_work(
     large: Stream, job: jobs.Job, tmp_path: Path
 ) -> None:
-    with pytest.raises(StreamError, match=r"large.parquet must have the columns of the model; it lacks 'code'"):
+    with pytest.raises(TableError, match=r"large.parquet must have the columns of the model; it lacks 'code'"):
         jobs.write_scores(large, job.mender, tmp_path / "scores.csv", shown=False)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_the_row_score_has_a_name_of_its_own_in_pieces_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("cellmend.streaming.PIECE", 60)
+    monkeypatch.setattr("cellmend.streaming.limits.PIECE", 60)
     table = mixed_table()[["height", "income"]].rename(columns={"income": "row_score"})
     table.to_parquet(tmp_path / "t.parquet", index=False)
     mender = CellMender(**SMALL | {"epochs": 2}).fit(table)
@@ -274,7 +275,7 @@ def test_findings_survive_a_file(tmp_path_factory, cells: list[tuple[str, str, s
     path = tmp_path_factory.mktemp("f") / "findings.csv"
     findings = [Finding(n, name, value, 0.5, None, None, None, why) for n, (name, value, why) in enumerate(cells)]
     write_findings(path, findings)
-    lines = read_findings(path)
+    lines = read_guarded(path)
     assert [(line["column"], line["value"], line["reason"]) for line in lines] == cells
     with path.open(encoding="utf-8", newline="") as file:
         for line in csv.reader(file):
@@ -310,7 +311,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(job: jobs.Job, tmp_path: P
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cellmend.files.formats._write_bytes", full)
+    monkeypatch.setattr("cellmend.files.formats.write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         job.write_repaired(tmp_path / "repaired.csv")
     assert list(tmp_path.iterdir()) == []

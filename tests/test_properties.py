@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellmend import CellMender, SchemaError, SchemaWarning, load
-
-from .conftest import SMALL
+from tests.conftest import SMALL
 
 cell_kinds = st.sampled_from(
     [
@@ -63,6 +63,7 @@ def types_of(table) -> list[object]:
     return list(table.dtypes) if isinstance(table, pd.DataFrame) else list(pa.table(table).schema.types)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     table=tables(),

@@ -1,11 +1,8 @@
-"""CellMender: the table of contents. Each method is a few named steps; follow them into the modules."""
+"""CellMender: what users call. Each method is a few named steps; follow them into the packages."""
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,84 +10,25 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Generator, Tensor
-from torch.nn.functional import softplus
 
-import cellmend
-from cellmend.errors import ModelFileError, SettingError, TableError
-from cellmend.findings.findings import (
-    EXPLAINED,
-    Expectation,
-    Finding,
-    Mended,
-    Wording,
-    about,
-    doubt,
-    expect,
-    explain,
-    explain_suspect,
-    short,
-    swapped,
-    with_reasons,
-)
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
-from cellmend.model.file import load_model, save_model
-from cellmend.model.inference import (
-    Evidence,
-    Reconstruction,
-    cell_nll,
-    cell_pi,
-    cell_pi_clamped,
-    each_chunk,
-    filled_up,
-    for_each_network,
-    hidden_ratio,
-    imagine,
-    in_chunks,
-    judge,
-    level_probabilities,
-    log_hidden,
-    lower_bound,
-    reconstruct,
-)
-from cellmend.model.likelihoods import Distributions
-from cellmend.model.network import RVAE, grow, stack, unstack
-from cellmend.model.profile import RECENT, Summary, moved
-from cellmend.model.suspicion import (
-    RARE_SHARE,
-    ErrorRates,
-    clean_priors,
-    estimate_rates,
-    expected_errors,
-    log_odds,
-    wrong_alone,
-    wrong_by,
-)
-from cellmend.model.training import Keeper, Team, decay_of_each, progress, train
-from cellmend.settings import SCORES, Threshold, check_method, check_settings, one_of
-from cellmend.table.checks import Checks, check, learn_checks
-from cellmend.table.frames import Suspect, Table, read_table
-from cellmend.table.notation import (
-    Dates,
-    Numbers,
-    Reader,
-    describe_columns,
-    learn_reader,
-    learn_readers,
-    readers_from_json,
-    readers_to_json,
-    understand,
-)
-from cellmend.table.schema import DATE, IGNORE, Schema, declared_kinds, resolve_schema
-
-SMALL_TABLE = 4000  # rows
-STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
-RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
-FULL_RATE = 256
-KEPT_VALUES, KEPT_OBSERVED = "kept.values", "kept.observed"  # names in the model file
-REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an update learns them again beside the new ones
+from cellmend.errors import SettingError
+from cellmend.findings.finder import Finder
+from cellmend.findings.finding import Mended
+from cellmend.model.encoding import EncodedTable, TableEncoder
+from cellmend.model.file import model_of, parts_that_fit, read_parts, save_model
+from cellmend.model.judge import Judge
+from cellmend.model.learning import learn
+from cellmend.model.model import Model, find_device
+from cellmend.model.network import RVAE
+from cellmend.model.profile import Profile, moved
+from cellmend.model.update import learn_more
+from cellmend.settings import Settings, Threshold
+from cellmend.table.frames import read_frame
+from cellmend.table.notation import describe_columns
+from cellmend.table.reader import TableReader
+from cellmend.table.readtable import ReadTable
+from cellmend.table.schema import Schema
 
 
 class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,10 +73,12 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> x = rng.normal(size=500)
     >>> table = np.column_stack([x, 2 * x, -x])
     >>> table[7, 1] = 9.0
-    >>> mender = CellMender(random_state=0).fit(table)
+    >>> mender = CellMender(epochs=20, random_state=0).fit(table)  # 100, unless it should be quick
     >>> mender.findings(table)[["row", "column", "value"]].head(1).values.tolist()
     [[7, 'x1', 9.0]]
     """
+
+    model_: Model  # all that is learned; schema_, encoder_, network_ ... are parts of it
 
     def __init__(
         self,
@@ -205,109 +145,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what clean rows of X look like, X itself being dirty; y is ignored."""
-        table, cells = self._start(X)
-        history = self._train(self.network_, *self._lessons(cells))
-        self._finish(table, cells, history)
+        self._learn(X)
         return self
 
-    def _start(self, X: Any) -> tuple[Table, Cells]:
-        """Schema, encoding and an untrained network; returns what to train on."""
-        check_settings(self.get_params(deep=False))
-        self.__dict__.pop("offset_", None)  # set last: a fit that fails leaves the estimator unfitted
-        table = self._read(X, reset=True)
-        self.readers_ = {} if table.is_array else learn_readers(table.arrow, declared_kinds(self.schema))
-        table = _understood(table, self.readers_)
-        dates = [name for name, reader in self.readers_.items() if isinstance(reader, Dates)]
-        self.schema_ = resolve_schema(table.understood, self.schema, all_real=table.is_array, dates=dates)
-        self.checks_ = learn_checks(table, self.schema_)
-        table = check(table, self.checks_)
-        self.encoder_ = TableEncoder.fit(self.schema_, table, robust=self.binned)
-        self.seed_ = int(check_random_state(self.random_state).randint(2**31))
-        self.network_ = _as_one(self._members()).to(self._device())
-        return table, self._sample(self.encoder_.encode(table)).to(self._device())
-
-    def _sample(self, cells: Cells) -> Cells:
-        """The rows to learn from: all, or `train_rows` of them."""
-        if self.train_rows is None or len(cells) <= self.train_rows:
-            return cells
-        drawn = torch.randperm(len(cells), generator=torch.Generator().manual_seed(self.seed_))
-        return cells[drawn[: self.train_rows].sort().values]
-
-    def _lessons(self, cells: Cells) -> tuple[Cells, float, float, Callable[[], Tensor]]:
-        """What `_train` needs beside the network to learn from these cells (N, D) alone."""
-        of_each = for_each_network(self.network_, cells)
-
-        def revise() -> Tensor:
-            return clean_priors(hidden_ratio(self.network_, cells), cells.observed).expand(of_each.values.shape)
-
-        return of_each, self.alpha, self.weight_decay, revise
-
-    def _train(
-        self,
-        network: RVAE,
-        cells: Cells,
-        alpha: float | Tensor,
-        weight_decay: float | Tensor,
-        revise: Callable[[], Tensor],
-        team: Team | None = None,
-        keeper: Keeper | None = None,
-    ) -> Tensor:
-        """Train one or many; `revise` gives the alpha of every cell that the network would now have."""
-        batch_size = self.batch_size or _batch_for(cells.values.shape[-2] if team is None else len(team.place))
-        with progress("Fitting", self.epochs, shown=self.verbose) as show:
-            return train(
-                network,
-                cells,
-                weights=self.weights,
-                alpha=alpha,
-                kl_weight=self.kl_weight,
-                hide=self.hide,
-                epochs=self.epochs,
-                time_limit=self.time_limit,
-                patience=self.patience,
-                batch_size=batch_size,
-                learning_rate=self.learning_rate or _rate_for(batch_size),
-                schedule=self.schedule,
-                weight_decay=weight_decay,
-                generator=self._generator(),
-                on_epoch=lambda epoch: show(epoch + 1),
-                revise=revise if self.hide and self.weights != "none" else None,
-                team=team,
-                keeper=keeper,
-            )
-
-    def _finish(self, table: Table, cells: Cells, history: Tensor) -> None:
-        self.history_ = _mean_history(history)
-        self.fitted_method_ = self.repair_method
-        self.summary_ = Summary.learn(self.encoder_.columns, cells)
-        self.kept_, self.learned_rows_ = self._keep(cells[:0], 0, cells), len(cells)
-        self.rates_, self.offset_ = self._figures(table, cells)
-
-    def _keep(self, kept: Cells, stand_for: int, new: Cells) -> Cells:
-        """`keep_rows` rows, of those kept, which stand for so many, and of new ones: each is as likely as any other."""
-        wanted = min(self.keep_rows, len(kept) + len(new))
-        from_new = max(round(wanted * len(new) / (stand_for + len(new))), wanted - len(kept))
-        generator = torch.Generator().manual_seed(self.seed_)
-        chosen = [
-            cells[torch.randperm(len(cells), generator=generator)[:count].sort().values.to(cells.values.device)]
-            for cells, count in ((kept, wanted - from_new), (new, from_new))
-        ]
-        return _one_below_the_other(*chosen)
-
-    def _figures(self, table: Table, cells: Cells) -> tuple[ErrorRates, float]:
-        """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
-        hidden = self.repair_method == "hidden"
-        if self.hide or hidden:
-            ratio = hidden_ratio(self.network_, cells)
-            rates = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
-        else:
-            rates = self._rates()
-        scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else self._row_scores(table)
-        if hidden and len(cells) == table.arrow.num_rows:
-            scores = scores + self._suspected(table)
-        return rates, float(np.quantile(-scores, 1 - self.alpha))
-
-    # ------------------------------------------------------------ learning more
+    def fit_mend(
+        self, X: Any, *, fdr: float | None = None, suspicion: float | None = None, top: int | None = None
+    ) -> Mended:
+        """Fit to X and mend it, read and encoded once; which cells are flagged: see `findings`."""
+        encoded = self._learn(X)
+        threshold = Threshold.of(fdr, suspicion, top, otherwise=self.threshold)
+        return Finder(Judge(self.model_, self.settings())).mend(encoded, threshold, impute=self.impute)
 
     def update(self, X: Any) -> Self:
         """Learn from the new rows X, too, and keep what was learned before; X is dirty, as when fitting.
@@ -317,56 +164,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         that the model itself imagines, and by those that it kept (`keep_rows`). An update that fails changes nothing.
         """
         table = self._read(X)
-        check_settings(self.get_params(deep=False))
-        updated = copy.copy(self)
-        updated._learn_more(table)
-        self.__dict__.update(updated.__dict__)
+        self.model_ = learn_more(self.model_, table, self.settings())
         return self
-
-    def _learn_more(self, table: Table) -> None:
-        """New levels, and weights that know the new rows too."""
-        free = [column.name for column in self.schema_ if column.kind == "category" and not column.levels]
-        doubtful = {name: self.checks_.doubtful(table.understood, name) for name in free}
-        self.encoder_ = self.encoder_.grown(table, doubtful)
-        self.summary_ = self.summary_.grown(self.encoder_.columns)
-        self.network_ = self._grown_network()
-        new = self._sample(self.encoder_.encode(table)).to(self._device())
-        history = self._train(self.network_, *self._lessons(_one_below_the_other(new, self._remember(len(new)))))
-        self._bring_up_to_date(table, new, history)
-
-    def _bring_up_to_date(self, table: Table, new: Cells, history: Tensor) -> None:
-        """All that is known beside the weights, by new rows; of few new rows figures keep a part of what they were."""
-        rates, offset = self._figures(table, new)
-        share = min(len(new) / RECENT, 1.0) if self.fitted_method_ == self.repair_method else 1.0
-        both = zip(astuple(self.rates_), astuple(rates), strict=True)
-        self.rates_ = ErrorRates(*(_between(old, own, share) for old, own in both))
-        self.offset_ = _between(self.offset_, offset, share)
-        self.fitted_method_ = self.repair_method
-        self.history_ = [*self.history_, *_mean_history(history)]
-        self.summary_ = self.summary_.followed_by(self.summary_.of(new))
-        self.kept_ = self._keep(self.kept_.to(self._device()), self.learned_rows_, new)
-        self.learned_rows_ += len(new)
-        self.checks_ = self.checks_.followed_by(learn_checks(table, self.schema_))
-
-    def _grown_network(self) -> RVAE:
-        """A copy of the network with room for all levels that the encoder has."""
-        grown = _as_one(self._members()).to(self._device())
-        try:
-            grow(self.network_, grown)
-        except (RuntimeError, AttributeError) as error:
-            raise SettingError(
-                f"To update, the sizes of the network must be as they were when fitted; they are not ({error}). "
-                "Hint: fit again."
-            ) from None
-        return grown
-
-    def _remember(self, rows: int) -> Cells:
-        """Rows to learn again beside so many new ones: those that were kept, and imagined ones to make up enough."""
-        kept, (least, most) = self.kept_.to(self._device()), REMEMBERED
-        more = max(min(max(rows, least), most) - len(kept), 0)
-        start = self.summary_.draw(more, np.random.default_rng(self.seed_)).to(self._device())
-        imagined = Cells(imagine(self.network_, start.values, self._generator()), start.observed)
-        return _one_below_the_other(kept, imagined)
 
     # ------------------------------------------------------------ which cells, which rows
 
@@ -376,20 +175,20 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         With the methods of the paper it is 1 - pi, for weights="none" by Bayes' rule on the fitted VAE. With hidden
         cells the share of dirty rows and of wrong cells in them is estimated from the table when fitting.
         """
-        table = self._read(X)
-        return table.matrix_of(self._whole_suspicion(table))
+        judge, encoded = self._judged(X)
+        return encoded.table.frame.matrix_of(judge.suspicion(encoded))
 
     def cell_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each cell is, (rows, columns), higher = worse: kind "suspicion" (-log(1 - suspicion)), or the
         paper's "pi" (-log pi) or "nll" (-log p)."""
-        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._doubt}[self._score_kind(kind)]
-        table = self._read(X)
-        return self.encoder_.spread(self._score(table, score)[0], table)
+        judge, encoded = self._judged(X)
+        return judge.cell_scores(encoded, kind)
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the expected number of its wrong cells (kind "suspicion"),
         or the paper's sum of its cells' scores, with pi clamped."""
-        return self._row_scores(self._read(X), kind)
+        judge, encoded = self._judged(X)
+        return judge.row_scores(encoded, kind)
 
     def score_rows(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Suspicion of every cell (rows, columns) and row scores (rows,), each row judged by itself: X may be any piece
@@ -398,16 +197,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         What only other rows can tell is not looked for: identifiers that stand twice, words that slipped into the
         neighbouring column, and whether a rare spelling is that of several rows.
         """
-        if self.repair_method in ("one-stage", "two-stage"):
-            raise SettingError(
-                f"To judge rows by themselves repair_method must be 'hidden' or 'map'; {self.repair_method!r} draws "
-                "for all rows together. Hint: set_params(repair_method='map')."
-            )
-        table = self._read(X, alone=True)
-        cells, rows = self._score(table, self._suspicion, self._row_share)
-        return self._with_suspects(table, cells), rows.sum(axis=1) + (
-            self._suspected(table) if self.repair_method == "hidden" else 0.0
-        )
+        judge, encoded = self._judged(X, rows_alone=True)
+        return judge.suspicion_and_row_scores(encoded)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -416,9 +207,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Below 0 for rows that `predict` calls corrupted."""
         check_is_fitted(self)
-        if self.repair_method != self.fitted_method_:
+        fitted = self.model_.calibration.method
+        if self.repair_method != fitted:
             raise SettingError(
-                f"`predict` compares with the fitted rows, so repair_method must be {self.fitted_method_!r} as it was "
+                f"`predict` compares with the fitted rows, so repair_method must be {fitted!r} as it was "
                 f"then; it is {self.repair_method!r}. Hint: fit again."
             )
         return self.score_samples(X) - self.offset_
@@ -430,45 +222,20 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def score(self, X: Any, y: Any = None) -> float:
         """What GridSearchCV compares by default, higher = better: mean log probability of a row, its cells hidden
         in turn; with the methods of the paper the mean ELBO."""
-        method = check_method(self.repair_method, self.get_params(deep=False))
-        hiding, bounds = method == "hidden", []
-        for first, cells in in_chunks(self.network_, self.encoder_.encode(self._read(X))):
-            if hiding:
-                evidence, _ = self._judge(first, cells, method)
-                bounds.append(log_hidden(evidence, cells, alpha=self.alpha))
-            else:
-                bounds.append(
-                    lower_bound(
-                        self.network_,
-                        cells,
-                        weights=self.weights,
-                        alpha=self.alpha,
-                        kl_weight=self.kl_weight,
-                        generator=self._generator(first),
-                    )
-                )
-        return float(torch.cat(bounds).double().mean())
+        judge, encoded = self._judged(X)
+        return judge.log_likelihood(encoded)
 
     # ------------------------------------------------------------ what they should have been
 
     def reconstruct(self, X: Any, method: str | None = None) -> Any:
         """Every modelled cell as the clean component sees it, missing ones included; the kind of X."""
-        table = self._read(X)
-        values = torch.cat([seen.values for *_, seen in self._examine(table, method)]).double().cpu().numpy()
-        return self._write(table, values, np.ones(values.shape, dtype=bool))
+        judge, encoded = self._judged(X, method)
+        return Finder(judge).reconstruct(encoded)
 
     def reconstruct_proba(self, X: Any, method: str | None = None) -> dict[str, Any]:
         """For each category or ordinal column, a table rows × levels of probabilities."""
-        table = self._read(X)
-        parts: dict[int, list[Tensor]] = {}
-        for *_, seen in self._examine(table, method):
-            for d, probabilities in level_probabilities(self.network_, seen):
-                parts.setdefault(d, []).append(probabilities.cpu())
-        return {
-            column.name: table.matrix_of(torch.cat(parts[d])[:, : len(column.levels)].numpy(), column.levels)
-            for d, column in enumerate(self.encoder_.columns)
-            if isinstance(column, LevelColumn)
-        }
+        judge, encoded = self._judged(X, method)
+        return Finder(judge).level_probabilities(encoded)
 
     def mend(
         self,
@@ -478,17 +245,15 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         suspicion: float | None = None,
         top: int | None = None,
         impute: bool | None = None,
-        alone: bool = False,
+        rows_alone: bool = False,
     ) -> Mended:
         """Findings, repaired table and the suspicion of every cell at once; which cells are flagged: see `findings`.
 
-        With `alone` every row is judged by itself, so that X may be any piece of a table: see `score_rows`.
+        With `rows_alone` every row is judged by itself, so that X may be any piece of a table: see `score_rows`.
         """
-        table = self._read(X, alone=alone)
-        whole = self._whole_suspicion(table)
-        found = self._find(table, whole, self._flagged(whole, fdr, suspicion, top))[:top]
-        repaired = self._repaired(table, found, fill=self.impute if impute is None else impute)
-        return Mended(table, whole, found, repaired)
+        judge, encoded = self._judged(X, rows_alone=rows_alone)
+        threshold = Threshold.of(fdr, suspicion, top, otherwise=self.threshold)
+        return Finder(judge).mend(encoded, threshold, impute=self.impute if impute is None else impute)
 
     def findings(
         self, X: Any, fdr: float | None = None, *, suspicion: float | None = None, top: int | None = None
@@ -497,8 +262,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         low, high, reason; a DataFrame of the kind of X.
 
         Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
-        share of false alarms among them at most that; with `top` so many. A cell that looks wrong while nothing says
-        what it was has no repair.
+        share of false alarms at most that; with `top` so many. Where nothing says what a cell was it has no repair.
         """
         return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=False).findings
 
@@ -521,295 +285,92 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """The same as `repair`, for pipelines."""
         return self.repair(X)
 
+    # ------------------------------------------------------------ whole columns
+
     def column_findings(self, X: Any) -> dict[str, str]:
         """What holds for whole columns, in words: units, words for missing values; column to sentence."""
         table = self._read(X)
-        return describe_columns(table.arrow, table.readers)
+        return describe_columns(table.arrow, table.notations)
 
     def moved_columns(self, X: Any) -> dict[str, str]:
-        """Columns that look otherwise than when the model learned, or was last updated, and how; column to sentence."""
-        return self.moved_since(self.summarise(X))
+        """Columns that look otherwise than when the model last learned, and how; column to sentence."""
+        return self.moved_since(self.profile(X))
 
-    def summarise(self, X: Any) -> Summary:
-        """How many cells of each column lie where, to be compared; those of pieces of a table add up."""
-        return self.summary_.of(self.encoder_.encode(self._read(X, alone=True)))
+    def profile(self, X: Any) -> Profile:
+        """How many cells of each column lie where; those of pieces of a table add up."""
+        return self.model_.profile.of(self.encoder_.encode(self._read(X, rows_alone=True)))
 
-    def moved_since(self, now: Summary) -> dict[str, str]:
-        """`moved_columns` by a summary."""
-        return moved(self.encoder_.columns, self.summary_, now, self._in_words)
+    def moved_since(self, now: Profile) -> dict[str, str]:
+        """`moved_columns` by a profile."""
+        return moved(self.encoder_.columns, self.model_.profile, now, self.model_.say)
 
-    # ------------------------------------------------------------ keeping
+    # ------------------------------------------------------------ what was learned
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as one file; `cellmend.load` reads it."""
         check_is_fitted(self)
-        header = {
-            "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
-            "settings": self._settings(),
-            "schema": self.schema_.to_dict(),
-            "readers": readers_to_json(self.readers_),
-            "checks": self.checks_.to_json(),
-            "columns": self.encoder_.to_json(),
-            "named": hasattr(self, "feature_names_in_"),
-            "names": self.names_,
-            "seed": self.seed_,
-            "offset": self.offset_,
-            "fitted_method": self.fitted_method_,
-            "rates": asdict(self.rates_),
-            "history": self.history_,
-            "summary": self.summary_.to_json(),
-            "learned_rows": self.learned_rows_,
-        }
-        kept = {KEPT_VALUES: self.kept_.values, KEPT_OBSERVED: self.kept_.observed}
-        save_model(path, header, self.network_.state_dict() | kept)
+        save_model(path, self.model_, self.settings(), named=hasattr(self, "feature_names_in_"))
 
-    # ------------------------------------------------------------ steps shared by the above
+    def settings(self) -> Settings:
+        """The arguments, checked."""
+        return Settings(**self.get_params(deep=False))
 
-    def _read(self, X: Any, *, reset: bool = False, alone: bool = False) -> Table:
-        if not reset:
-            check_is_fitted(self)
-        table = read_table(X)
-        if reset and table.arrow.num_rows < 2:
-            raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
-        validate_data(self, table.native, reset=reset, skip_check_array=True)
-        if reset:
-            self.names_ = None if table.is_array else table.arrow.column_names
-        elif not (table.is_array or self.names_ in (None, table.arrow.column_names)):
-            # scikit-learn compares names only if they are text.
-            raise TableError(
-                f"The table must have the columns that it was fitted with, {_some(self.names_)}; "
-                f"it has {_some(table.arrow.column_names)}. Hint: select them in that order."
-            )
-        if reset:
-            return table
-        return check(_understood(table, self._readers_for(table, alone=alone)), self.checks_, alone=alone)
+    @property
+    def schema_(self) -> Schema:
+        """The kind of every column."""
+        return self.model_.reader.schema
 
-    def _readers_for(self, table: Table, *, alone: bool) -> dict[str, Reader]:
-        """As learned; a column that was fitted in a type of its own and comes as text is read as of its kind."""
-        readers = dict(self.readers_)
-        for place, column in enumerate(self.schema_):
-            typed = readers.get(column.name) in (None, Dates())
-            numbers = column.kind != "category" and not any(isinstance(level, str) for level in column.levels or ())
-            if typed and numbers and column.kind != IGNORE and not table.is_array and table.holds_text(place):
-                plainly = alone and column.kind != DATE  # else this piece's way to write numbers would be learned
-                reader = Numbers() if plainly else learn_reader(table.arrow.column(place), column.kind)
-                readers |= {column.name: reader} if reader is not None else {}
-        return readers
+    @property
+    def names_(self) -> list[str] | None:
+        """The columns in their order; None if it was fitted to an array."""
+        return self.model_.reader.names
 
-    def _judge(self, first: int, cells: Cells, method: str) -> tuple[Evidence, Generator]:
-        generator = self._generator(first)
-        evidence = judge(
-            self.network_, cells, method=method, weights=self.weights, alpha=self.alpha, generator=generator
-        )
-        return evidence, generator
+    @property
+    def encoder_(self) -> TableEncoder:
+        """How tables become cells."""
+        return self.model_.encoder
 
-    def _score(self, table: Table, *scores: Callable[[Evidence, Cells], Tensor]) -> list[NDArray[np.float64]]:
-        """Each score of every modelled cell, (N, D); 0 where missing."""
-        method = check_method(self.repair_method, self.get_params(deep=False))
-        rows = table.arrow.num_rows
-        encoded = self.encoder_.encode(table)[filled_up(torch.arange(rows))]
+    @property
+    def network_(self) -> RVAE:
+        """The trained network."""
+        return self.model_.network
 
-        def scored(first: int, cells: Cells) -> list[NDArray[np.float64]]:
-            evidence, _ = self._judge(first, cells, method)
-            each = [torch.where(cells.observed, score(evidence, cells), 0.0).double() for score in scores]
-            return [found.contiguous().cpu().numpy() for found in each]
+    @property
+    def offset_(self) -> float:
+        """Minus the row score with which `predict` compares."""
+        return self.model_.calibration.offset
 
-        parts, done = [], 0
-        with progress("Scoring", rows, shown=self.verbose) as show:
-            for part in each_chunk(self.network_, encoded, scored):
-                parts.append(part)
-                done += len(part[0])
-                show(min(done, rows))
-        return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
+    @property
+    def history_(self) -> list[float]:
+        """The mean bound of every epoch."""
+        return self.model_.history
 
-    def _row_scores(self, table: Table, kind: str | None = None) -> NDArray[np.float64]:
-        kind = self._score_kind(kind)
-        if kind != "suspicion":
-            return self._score(table, {"pi": cell_pi_clamped, "nll": cell_nll}[kind])[0].sum(axis=1)
-        if self.repair_method != "hidden":
-            return self._score(table, self._suspicion)[0].sum(axis=1)
-        cells = self.encoder_.encode(table)[filled_up(torch.arange(table.arrow.num_rows))].to(self._device())
-        errors = expected_errors(hidden_ratio(self.network_, cells), cells, self.rates_).cpu().numpy()
-        return errors[: table.arrow.num_rows] + self._suspected(table)
+    def read_to_fit(self, X: Any) -> tuple[TableReader, ReadTable]:
+        """How to read X, and X as it was read; until a model of it is learned the estimator is not fitted."""
+        self.__dict__.pop("model_", None)
+        frame = read_frame(X)
+        validate_data(self, frame.native, reset=True, skip_check_array=True)
+        return TableReader.fit(frame, self.schema)
 
-    def _suspected(self, table: Table) -> NDArray[np.float64]:
-        """Suspicion of the cells of each row that the model does not see, (N,)."""
-        modelled, rows = set(self.encoder_.positions), np.zeros(table.arrow.num_rows)
-        for each in table.suspects:
-            if each.column not in modelled or each.hidden:
-                rows[each.row] += each.suspicion
-        return rows
+    def _learn(self, X: Any) -> EncodedTable:
+        settings = self.settings()
+        self.model_, encoded = learn(*self.read_to_fit(X), settings)
+        return encoded
 
-    def _examine(
-        self, table: Table, method: str | None = None, rows: NDArray[np.int64] | None = None
-    ) -> Iterator[tuple[NDArray[np.int64], Cells, Evidence, Reconstruction]]:
-        """Rows, their cells, evidence and reconstruction, in chunks; of these rows, or of all."""
-        method = check_method(method or self.repair_method, self.get_params(deep=False))
-        if rows is None or method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
-            rows = np.arange(table.arrow.num_rows)
-        encoded = self.encoder_.encode(table)[filled_up(torch.from_numpy(rows))]
+    def _read(self, X: Any, *, rows_alone: bool = False) -> ReadTable:
+        check_is_fitted(self)
+        frame = read_frame(X)
+        validate_data(self, frame.native, reset=False, skip_check_array=True)
+        return self.model_.reader.read(frame, rows_alone=rows_alone)
 
-        def examined(first: int, cells: Cells) -> tuple[NDArray[np.int64], Cells, Evidence, Reconstruction]:
-            evidence, generator = self._judge(first, cells, method)
-            seen = reconstruct(self.network_, cells, evidence, method=method, generator=generator)
-            own = rows[first : first + len(cells)]
-            return own, cells[: len(own)], evidence.first(len(own)), seen.first(len(own))
-
-        yield from each_chunk(self.network_, encoded, examined)
-
-    def _rates(self) -> ErrorRates:
-        """As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says."""
-        return self.rates_ if self.repair_method == "hidden" else ErrorRates(rows=1.0, cells=1 - self.alpha, rare=0.0)
-
-    def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha).sigmoid()
-
-    def _doubt(self, evidence: Evidence, cells: Cells) -> Tensor:
-        """-log(1 - suspicion), from the log odds so that nothing is cut off."""
-        return softplus(wrong_by(evidence, cells, rates=self._rates(), alpha=self.alpha))
-
-    def _row_share(self, evidence: Evidence, cells: Cells) -> Tensor:
-        """What each cell adds to the score of its row, (B, D)."""
-        kind = self._score_kind(None)
-        if kind == "suspicion":
-            return wrong_alone(evidence.alone - log_odds(self.alpha), cells, self.rates_)
-        return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
-
-    def _whole_suspicion(self, table: Table) -> NDArray[np.float64]:
-        """Of every cell of the table, (N, all columns), by the model and by its column alone."""
-        return self._with_suspects(table, self._score(table, self._suspicion)[0])
-
-    def _with_suspects(self, table: Table, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
-        whole = self.encoder_.spread(cells, table)
-        for suspect in table.suspects:
-            whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
-        return whole
-
-    def _flagged(
-        self, whole: NDArray[np.float64], fdr: float | None, suspicion: float | None, top: int | None
-    ) -> NDArray[np.bool_]:
-        """Which cells the user asked for, by one of the three or by the threshold of the settings, (N, all columns)."""
-        nothing_asked = fdr is None and suspicion is None and top is None
-        return Threshold(fdr, self.threshold if nothing_asked else suspicion, top).flag(whole)
-
-    def _find(self, table: Table, whole: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
-        """The flagged cells with reasons, the most suspicious first."""
-        words = Wording(table, self.encoder_)
-        suspects = {(each.row, each.column): each for each in table.suspects}
-        modelled = set(self.encoder_.positions)
-        abstain = self.repair_method == "hidden"  # the methods of the paper always have an answer
-        scored = [
-            (doubt(each.suspicion), explain_suspect(each, table))
-            for each in table.suspects
-            if each.column not in modelled and flagged[each.row, each.column]
-        ]
-        for score, expected in self._expectations(words, suspects, whole, flagged):
-            cell = expected.row, self.encoder_.positions[expected.column]
-            finding = explain(expected, float(whole[cell]), suspects.get(cell), words, abstain=abstain)
-            scored.append((max(score, doubt(finding.suspicion)), finding))
-        scored.sort(key=lambda pair: -pair[0])
-        found = [finding for _, finding in scored]
-        return swapped(found) if abstain else found
-
-    def _expectations(
-        self,
-        words: Wording,
-        suspects: Mapping[tuple[int, int], Suspect],
-        whole: NDArray[np.float64],
-        flagged: NDArray[np.bool_],
-    ) -> Iterator[tuple[float, Expectation]]:
-        """What is expected at each flagged cell of the model, with a score that is finer than suspicion."""
-        where = flagged[:, self.encoder_.positions]  # (N, D)
-        least = np.sort(whole[flagged])[-EXPLAINED:][:1]  # suspicion from which on reasons are worked out
-        for rows, cells, evidence, seen in self._examine(words.table, rows=np.flatnonzero(where.any(axis=1))):
-            own = torch.from_numpy(where[rows]).to(cells.values.device)
-            expected = expect(self.network_, cells, seen, own, words.meant(rows, suspects))
-            trusted = cells.observed & cells.values.isfinite() & (self._suspicion(evidence, cells) < 0.5)
-            positions = self.encoder_.positions
-            why = [each for each in expected if whole[rows[each.row], positions[each.column]] >= least]
-            others = [each for each in expected if whole[rows[each.row], positions[each.column]] < least]
-            scores = self._doubt(evidence, cells).tolist()
-            for each in [*with_reasons(self.network_, cells, trusted, why), *others]:
-                yield scores[each.row][each.column], replace(each, row=int(rows[each.row]))
-
-    def _repaired(self, table: Table, found: Sequence[Finding], *, fill: bool) -> Any:
-        """The user's table with repairs written in, and missing cells filled if `fill`."""
-        words = Wording(table, self.encoder_)
-        repaired = table.with_cells(words.changes(found))
-        if not fill:
-            return repaired
-        values, missing = [], []
-        for _, cells, _, seen in self._examine(table):
-            values.append(seen.values.double().cpu())
-            missing.append(~cells.observed.cpu())
-        gaps = torch.cat(missing).numpy()
-        places = {position: d for d, position in enumerate(self.encoder_.positions)}
-        for each in table.suspects:  # the model takes some of them for missing
-            if each.column in places:
-                gaps[each.row, places[each.column]] = False
-        return self._write(replace(table, native=repaired), torch.cat(values).numpy(), gaps)
-
-    def _write(self, table: Table, values: NDArray[np.float64], where: NDArray[np.bool_]) -> Any:
-        """The user's table with model values (N, D) in the cells `where` (N, D)."""
-        return self.encoder_.replace(table, values, where, Wording(table, self.encoder_).writers())
-
-    def _in_words(self, column: EncodedColumn, value: float) -> str:
-        """A model value for a sentence about its column."""
-        decoded, reader = column.decode_one(value), self.readers_.get(column.name)
-        if isinstance(reader, Dates):
-            return short(reader.write(decoded, getattr(column, "decimals", None)))
-        return short(decoded) if isinstance(column, LevelColumn) else about(decoded)  # type: ignore[arg-type]
-
-    def _score_kind(self, kind: str | None) -> str:
-        if kind == "pi" and self.weights == "none":
-            raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
-        best = "suspicion" if self.repair_method == "hidden" else "nll" if self.weights == "none" else "pi"
-        return one_of("kind", kind or best, SCORES)
-
-    def _members(self) -> list[RVAE]:
-        """Untrained networks, each drawn by its own seed."""
-        members = []
-        for number in range(self.networks):
-            member = RVAE(
-                self.encoder_.columns,
-                Distributions(self.outlier, self.outlier_scale, self.components, self.binned),
-                latent_dim=self.latent_dim,
-                hidden_dim=self.hidden_dim,
-                embedding_dim=self.embedding_dim,
-                amortized=self.weights == "amortized",
-                masked=self.hide > 0,
-            )
-            member.initialize(torch.Generator().manual_seed(self.seed_ + number))
-            members.append(member)
-        return members
-
-    def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            return torch.empty(0, device=self.device).device
-        except (RuntimeError, AssertionError):
-            raise SettingError(
-                f"device must be 'auto' or one that torch has here; {str(self.device)!r} is none. Hint: use 'auto'."
-            ) from None
-
-    def _generator(self, first_row: int = 0) -> Generator:
-        device = self.network_.decoder_output.bias.device
-        return torch.Generator(device).manual_seed(self.seed_ + first_row)
-
-    def _settings(self) -> dict[str, Any]:
-        """The constructor's arguments as JSON holds them."""
-        settings = self.get_params(deep=False)
-        settings = {name: v.item() if isinstance(v, np.generic) else v for name, v in settings.items()}
-        if not isinstance(settings["random_state"], int):
-            settings["random_state"] = None
-        if self.schema is not None:
-            settings["schema"] = Schema.of(self.schema).to_dict()
-        return settings | {"device": str(self.device)}
+    def _judged(self, X: Any, method: str | None = None, *, rows_alone: bool = False) -> tuple[Judge, EncodedTable]:
+        """Who judges X, and X as the network sees it."""
+        table = self._read(X, rows_alone=rows_alone)
+        judge = Judge(self.model_, self.settings(), method)
+        return judge, judge.encode(table)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "offset_")
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -819,125 +380,20 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return tags
 
 
-def fit_together(menders: Sequence[CellMender], tables: Sequence[Any]) -> None:
-    """Fit each mender to its own table, all networks trained as one: on a GPU many cost little more than one.
-
-    Settings must be equal but for alpha, weight_decay, random_state and schema, and so must rows, kinds and levels
-    of the tables. Each network starts as it would alone; the order of rows and the samples of z are drawn together.
-    """
-    free = dict.fromkeys(("alpha", "weight_decay", "random_state", "schema"))
-    if len({str(sorted((mender.get_params() | free).items())) for mender in menders}) > 1:
-        raise SettingError(f"Menders fitted together must have equal settings but for {', '.join(free)}.")
-    started = [mender._start(X) for mender, X in zip(menders, tables, strict=True)]
-    first, device = menders[0], menders[0]._device()
-    try:
-        members = [[member.to(device) for member in mender._members()] for mender in menders]
-        flat = [member for own in members for member in own]  # the networks of one mender side by side
-        together = stack(flat)
-        pieces = [(c.values, c.observed) for _, c in started]
-        of_each = Cells(*(torch.stack(each).repeat_interleave(first.networks, 0) for each in zip(*pieces, strict=True)))
-    except RuntimeError as error:
-        raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
-    decays = [mender.weight_decay for mender in menders for _ in range(mender.networks)]
-    alphas = [mender.alpha for mender in menders for _ in range(mender.networks)]
-    alpha = torch.tensor(alphas, device=device)[:, None, None]
-
-    def revise() -> Tensor:
-        unstack(together, flat)
-        ratios = [hidden_ratio(_as_one(own), cells) for own, (_, cells) in zip(members, started, strict=True)]
-        priors = [clean_priors(ratio, cells.observed) for ratio, (_, cells) in zip(ratios, started, strict=True)]
-        return torch.stack(priors).repeat_interleave(first.networks, 0)
-
-    history = first._train(together, of_each, alpha, decay_of_each(decays, device), revise)
-    unstack(together, flat)
-    of_menders = history.view(-1, len(menders), first.networks).mean(-1)  # (epochs, menders)
-    for place, (mender, own, (table, cells)) in enumerate(zip(menders, members, started, strict=True)):
-        mender.network_ = _as_one(own)
-        mender._finish(table, cells, of_menders[:, place])
-
-
 def load(path: str | Path, *, device: str | None = None) -> CellMender:
     """A fitted CellMender from a file that `save` wrote, for this device; no code in the file is run."""
-    header, weights = load_model(path)
-    try:
+    header, weights = read_parts(path)
+    with parts_that_fit(path):
         mender = CellMender(**header["settings"])
         mender.device = device or mender.device
         mender.schema = None if mender.schema is None else Schema.of(mender.schema)
-        mender.schema_ = Schema.from_dict(header["schema"])
-        mender.readers_ = readers_from_json(header["readers"])
-        mender.checks_ = Checks.from_json(header["checks"])
-        names = [column.name for column in mender.schema_]
-        mender.names_ = header["names"]
-        mender.encoder_ = TableEncoder.from_json(header["columns"], names)
-        mender.seed_ = header["seed"]
-        mender.network_ = _as_one(mender._members())
-        mender.kept_ = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
-        mender.learned_rows_ = header["learned_rows"]
-        mender.network_.load_state_dict(weights)
-        mender.rates_ = ErrorRates(**header["rates"])
-        mender.fitted_method_ = header["fitted_method"]
-        mender.offset_, mender.history_ = header["offset"], header["history"]
-        mender.summary_ = Summary.from_json(header["summary"])
-        mender.n_features_in_ = len(names)
+        mender.model_ = model_of(header, weights, mender.settings())
+        mender.n_features_in_ = len(mender.schema_.columns)
         if header["named"]:
-            mender.feature_names_in_ = np.array(names, dtype=object)
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise ModelFileError(
-            f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
-            "Hint: save the model again."
-        ) from None
+            mender.feature_names_in_ = np.array([column.name for column in mender.schema_], dtype=object)
     try:
-        mender.network_.to(mender._device())
+        mender.network_.to(find_device(mender.device))
     except SettingError:  # fitted on a device that this machine does not have
         mender.device = "auto"
-        mender.network_.to(mender._device())
+        mender.network_.to(find_device(mender.device))
     return mender
-
-
-def _batch_for(rows: int) -> int:
-    """How many of so many rows a step takes.
-
-    >>> [_batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
-    [16, 50, 312, 1024]
-    """
-    return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
-
-
-def _rate_for(batch_size: int) -> float:
-    """The learning rate that suits batches of so many rows: small ones say less, and large steps would go astray.
-
-    >>> [round(_rate_for(rows), 4) for rows in (16, 128, 1024)]
-    [0.002, 0.0028, 0.004]
-    """
-    low, high = RATES
-    return min(max(high * math.sqrt(batch_size / FULL_RATE), low), high)
-
-
-def _mean_history(history: Tensor) -> list[float]:
-    """Mean bound of each epoch, also of several networks, (epochs,) or (epochs, M)."""
-    return (history.mean(-1) if history.dim() == 2 else history).tolist()
-
-
-def _one_below_the_other(above: Cells, below: Cells) -> Cells:
-    return Cells(torch.cat([above.values, below.values]), torch.cat([above.observed, below.observed]))
-
-
-def _between(old: float, new: float, share: float) -> float:
-    """A figure of which the new one makes up a share.
-
-    >>> _between(0.2, 0.4, 0.5), _between(0.2, 0.4, 1.0)
-    (0.30000000000000004, 0.4)
-    """
-    return (1 - share) * old + share * new
-
-
-def _understood(table: Table, readers: Mapping[str, Reader]) -> Table:
-    return replace(table, readers=readers, understood=understand(table.arrow, readers))
-
-
-def _as_one(members: Sequence[RVAE]) -> RVAE:
-    return members[0] if len(members) == 1 else stack(members)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

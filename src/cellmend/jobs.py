@@ -1,64 +1,41 @@
-"""What the commands do: a file in; findings, a repaired copy, a report and a model out."""
+"""What the commands do: a table in; findings, a repaired copy, a report and a model out."""
 
 from __future__ import annotations
 
-import csv
-import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cellmend.errors import SchemaWarning, TableError
+from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
-from cellmend.files.formats import COMPRESSIONS, TEXTS, TableFile, whole_file, written_in_pieces
-from cellmend.findings.findings import Finding, Mended, show
-from cellmend.model.encoding import EncodedColumn, LevelColumn
-from cellmend.model.profile import Summary
-from cellmend.model.training import progress
+from cellmend.files.formats import TableFile, write_table, written_in_pieces
+from cellmend.files.guarded import write_guarded
+from cellmend.files.places import absolute, output_folder
+from cellmend.findings.finding import FINDINGS, Finding, Mended
+from cellmend.model.profile import Profile
+from cellmend.progress import progress
 from cellmend.report.page import Facts, write_report
 from cellmend.settings import Threshold
-from cellmend.streaming import (
-    LEARNED,
-    STREAMED,
-    Stream,
-    Task,
-    ahead,
-    check_columns,
-    clear,
-    conform,
-    count,
-    csv_as_parquet,
-    cutoff,
-    digest_of,
-    draw,
-    everywhere,
-    fit_stream,
-    load_once,
-    open_stream,
-    read_unit,
-    run,
-    score_batch,
-    scores_schema,
-    summary_of,
-)
-from cellmend.table.notation import describe_columns, learn_readers, tidy, understand
+from cellmend.streaming import limits
+from cellmend.streaming.batches import conform, score_batch, scores_schema
+from cellmend.streaming.learning import draw, fit_stream
+from cellmend.streaming.streams import Stream, ahead, read_unit
+from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
+from cellmend.table.notation import describe_columns, learn_notations, tidy, understand
+from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
+from cellmend.table.values import as_text
 
 SHOWN_LEVELS = 5  # of those that an update added
-FORMULA = re.compile(
-    r"'*[=+\-@\t\r]"
-)  # how a text begins that a spreadsheet may take for a formula, or that was marked
 
 
-LARGE = 100_000  # rows, from which on a table is scored in pieces
-VERY_LARGE = 1_000_000  # rows, from which on it is fitted, cleaned and repaired without being held
-LARGE_CSV = 2**28  # bytes
+# ---------------------------------------------------------------- tables in memory
 
 
 @dataclass(frozen=True)
@@ -71,7 +48,7 @@ class Job:
     threshold: Threshold
     notes: Sequence[str]
     seconds: float
-    model: str  # name of the file that the model came from; "" if it was fitted to this table
+    model: str = ""  # name of the file that the model came from; none if it was fitted to this table
 
     @property
     def repaired(self) -> int:
@@ -101,11 +78,11 @@ class Job:
         changes: dict[int, dict[int, str]] = {}
         for finding in self.mended.found:
             if finding.repair is not None:
-                changes.setdefault(finding.row, {})[places[finding.column]] = show(finding.repair)
+                changes.setdefault(finding.row, {})[places[finding.column]] = as_text(finding.repair)
         self.source.write_changed(path, self.mended.repaired, changes)
 
     def write_report(self, path: Path) -> None:
-        readers, mender = self.mended.table.readers, self.mender
+        notations, mender = self.mended.table.notations, self.mender
         rows, learned = self.source.table.num_rows, mender.train_rows or self.source.table.num_rows
         fitted = {"fitted on": f"{learned:,} of {rows:,} rows" if learned < rows else "all rows"}
         settings = {"threshold": str(self.threshold), "seed": str(mender.random_state)}
@@ -119,88 +96,150 @@ class Job:
             settings=settings,
             notes=self.notes,
         )
-        before, after = (understand(each, readers) for each in (self.source.table, self.mended.repaired))
+        before, after = (understand(each, notations) for each in (self.source.table, self.mended.repaired))
         write_report(path, facts, mender.schema_, before, after, self.mended.found)
 
 
+@dataclass(frozen=True)
+class Cleaning:
+    """What `clean` is asked for."""
+
+    folder: Path
+    threshold: Threshold
+    plain_formats: bool = False  # also write numbers without units, and missing cells empty
+    force: bool = False  # overwrite
+
+
+def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
+    """Fit, find and repair; returns what was found and the files that were written."""
+    start, folder = time.perf_counter(), wanted.folder
+    written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
+    with output_folder(folder, written, force=wanted.force):
+        source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
+        job = fit_and_judge(source, mender, wanted.threshold, notes, start)
+        for path, write in zip(
+            written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
+        ):
+            write(path)
+    return job, written
+
+
+def fit_and_judge(
+    source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float
+) -> Job:
+    """Learn from a table, then find and repair in it; `start` is by time.perf_counter."""
+    with kept_warnings() as warned:
+        mended = mender.fit_mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
+    learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows)]
+    return Job(source, mender, mended, threshold, [*_column_notes(mended), *learned], time.perf_counter() - start)
+
+
 def fit(source: TableFile, mender: CellMender) -> list[str]:
-    """Learn from a file; returns what a person should know of it, in sentences."""
+    """Learn from a table; returns what a person should know about it, in sentences."""
     with kept_warnings() as notes:
         mender.fit(source.table)
-    rows = source.table.num_rows
+    return [*notes, *_training_notes(mender, source.table.num_rows)]
+
+
+def fit_and_save(source: TableFile | Stream, mender: CellMender, model: Path) -> tuple[int, list[str]]:
+    """Learn from a table of any size and save the model; returns how many rows it has, and notes on the fit."""
+    if isinstance(source, Stream):
+        rows, notes = source.rows, fit_large(source, mender)[1]
+    else:
+        rows, notes = source.table.num_rows, fit(source, mender)
+    mender.save(model)
+    return rows, notes
+
+
+def _training_notes(mender: CellMender, rows: int) -> Iterator[str]:
+    """What a person should know about how a model was trained on a table of this many rows."""
     if mender.train_rows is not None and rows > mender.train_rows:
-        notes.append(f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored.")
+        yield f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored."
     if len(mender.history_) < mender.epochs:
         why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"
-        notes.append(f"Training stopped {why}, after {len(mender.history_)} of {mender.epochs} epochs.")
-    return notes
-
-
-def update(source: TableFile, mender: CellMender) -> list[str]:
-    """Teach a model the rows of a file; returns what a person should know of it, in sentences."""
-    _same_columns(source.name, source.table.column_names, mender)
-    notes = [f"{sentence}." for sentence in mender.moved_columns(source.table).values()]
-    before = {column.name: _levels(column) for column in mender.encoder_.columns}
-    mender.update(source.table)
-    for column in mender.encoder_.columns:
-        if new := _levels(column)[len(before[column.name]) :]:
-            notes.append(_said_of_levels(column.name, new))
-    return notes
-
-
-def drawn(stream: Stream, mender: CellMender) -> TableFile:
-    """Rows of a large table to update a model with, its columns in the order of the model."""
-    table = conform(draw(stream, LEARNED, mender.seed_), mender, stream.name)
-    return TableFile(stream.name, table, None, ".parquet", None)
-
-
-def _said_of_levels(name: str, new: Sequence[Any]) -> str:
-    """What to tell of the levels that a column got.
-
-    >>> _said_of_levels("city", ["Ulm"]), _said_of_levels("city", ["Ulm", "Bonn"])
-    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
-    """
-    shown = ", ".join(show(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
-    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
-
-
-def _levels(column: EncodedColumn) -> Sequence[Any]:
-    return column.levels if isinstance(column, LevelColumn) else ()
-
-
-def _same_columns(name: str, own: Sequence[str], mender: CellMender) -> None:
-    """Refuse a table whose columns are not those of the model, in their order."""
-    names = mender.names_ or []
-    check_columns(own, names, name)
-    if list(own) != names:
-        raise TableError(f"{name} must have the columns of the model in their order, {', '.join(names[:5])} ...")
+        yield f"Training stopped {why}, after {len(mender.history_)} of {mender.epochs} epochs."
 
 
 def judge(
     source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
 ) -> Job:
-    """Find and repair with a model, of this name if it was fitted before; `start` is by time.perf_counter."""
-    _same_columns(source.name, source.table.column_names, mender)
+    """Find and repair with a model; `model` names its file if it was fitted before, `start` is by time.perf_counter."""
+    check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    said = [f"{name}: {sentence}." for name, sentence in describe_columns(source.table, mended.table.readers).items()]
-    return Job(source, mender, mended, threshold, [*said, *notes], time.perf_counter() - start, model)
+    notes = [*_column_notes(mended), *notes]
+    return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
 
 
-def tidied(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
+def _column_notes(mended: Mended) -> list[str]:
+    """What holds for whole columns, in sentences."""
+    described = describe_columns(mended.table.arrow, mended.table.notations)
+    return [f"{name}: {sentence}." for name, sentence in described.items()]
+
+
+def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
     """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
-    readers = learn_readers(source.table, declared_kinds(mender.schema))
-    plain = tidy(source.table, readers)
+    notations = learn_notations(source.table, declared_kinds(mender.schema))
+    plain = tidy(source.table, notations)
     changes: dict[int, dict[int, str]] = {}
     for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
         texts = new.to_pylist() if old is not new else []
         for row, (before, after) in enumerate(zip(old.to_pylist() if texts else [], texts, strict=True)):
             if before != after:
                 changes.setdefault(row, {})[place] = after
-    said = [f"{name}: {why}; written plainly." for name, why in describe_columns(source.table, readers).items()]
+    said = [f"{name}: {why}; written plainly." for name, why in describe_columns(source.table, notations).items()]
     return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes)), said
 
 
-# ---------------------------------------------------------------- tables of any size, in pieces
+def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[str]]:
+    """Teach a model the rows of a table, or rows drawn from a large one.
+
+    Returns how many rows that were, and what a person should know about it, in sentences.
+    """
+    if isinstance(source, Stream):
+        table = conform(draw(source, limits.LEARNED, mender.model_.seed), mender, source.name)
+    else:
+        table = source.table
+        check_columns(table.column_names, mender.names_ or [], source.name, in_order=True)
+    notes = [f"{sentence}." for sentence in mender.moved_columns(table).values()]
+    before = {column.name: column.levels for column in mender.encoder_.columns}
+    mender.update(table)
+    for column in mender.encoder_.columns:
+        if new := column.levels[len(before[column.name]) :]:
+            notes.append(_about_new_levels(column.name, new))
+    return table.num_rows, notes
+
+
+def _about_new_levels(name: str, new: Sequence[Any]) -> str:
+    """A sentence about the levels that a column got.
+
+    >>> _about_new_levels("city", ["Ulm"]), _about_new_levels("city", ["Ulm", "Bonn"])
+    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
+    """
+    shown = ", ".join(as_text(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
+    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """Collects what cellmend warns of meanwhile, as sentences."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SchemaWarning)
+        yield notes
+    for warning in caught:
+        if isinstance(warning.message, SchemaWarning):
+            notes.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def write_findings(path: Path, findings: Sequence[Finding]) -> None:
+    """Findings as CSV that a spreadsheet can open without running anything in it."""
+    names = FINDINGS.names
+    write_guarded(path, names, ([as_text(getattr(finding, name)) for name in names] for finding in findings))
+
+
+# ---------------------------------------------------------------- scores
 
 
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
@@ -209,51 +248,42 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
 
 
-def write_scores(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
-    """What `score_table` gives, in one file, each piece written before the next is judged; if progress is shown,
-    returns what a person should know of the whole table, in sentences."""
-    summary: Summary | None = None
+def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+    """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
+    if isinstance(source, Stream):
+        return _write_scores_in_pieces(source, mender, path, shown=shown)
+    write_table(path, score_table(source, mender))
+    return about_moved(mender.moved_columns(source.table.select(mender.names_))) if shown else []
+
+
+def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+    """What `score_table` gives, each piece written before the next is judged."""
+    profile: Profile | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
     check_columns(stream.names, mender.names_ or [], stream.name)
-    with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show:
+    with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show_rows:
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
                 write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
                 if shown:
-                    own = mender.summarise(conform(batch, mender, stream.name))
-                    summary = own if summary is None else summary + own
+                    own = mender.profile(conform(batch, mender, stream.name))
+                    profile = own if profile is None else profile + own
                 done += batch.num_rows
-                show(done)
-    return [] if summary is None else said_of_moved(mender.moved_since(summary))
+                show_rows(done)
+    return [] if profile is None else about_moved(mender.moved_since(profile))
 
 
-def said_of_moved(moved: Mapping[str, str]) -> list[str]:
-    """What to tell of columns that moved since the model learned.
+def about_moved(moved: Mapping[str, str]) -> list[str]:
+    """Sentences about columns that moved since the model learned.
 
-    >>> said_of_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
+    >>> about_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
     'Hint: cellmend update teaches the model the new rows.'
     """
     hint = ["Hint: cellmend update teaches the model the new rows."] if moved else []
     return [*(f"{sentence}." for sentence in moved.values()), *hint]
 
 
-def as_stream(table: str, spool: Path, *, larger_than: int) -> Stream | None:
-    """A table to be read piece by piece: one behind a URL, or of files of more rows than this; else None.
-
-    A large CSV file, or any if it must not be larger than anything, is first copied into the folder `spool`.
-    """
-    path = Path(table)
-    if "://" in table:
-        return open_stream(table)
-    if table == "-" or not path.exists():
-        return None
-    kind = path.name.lower()
-    if path.is_file() and kind.endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS))):
-        small = larger_than and path.stat().st_size < LARGE_CSV
-        stream = None if small else open_stream(str(csv_as_parquet(path, spool)))
-    else:
-        stream = open_stream(table) if path.is_dir() or kind.endswith(STREAMED) else None
-    return stream if stream is not None and stream.rows > larger_than else None
+# ---------------------------------------------------------------- tables of any size, unit by unit
 
 
 @dataclass(frozen=True)
@@ -268,24 +298,39 @@ class Repaired:
 
 @dataclass(frozen=True)
 class Run:
-    """How the units of a table are worked on: here, or on a Ray cluster."""
+    """How the units of a table are worked on: here or on a Ray cluster, on which device, with progress or silently."""
 
     engine: str = "here"
     address: str | None = None
     workers: int | None = None
+    device: str = "auto"
+    shown: bool = False
 
-    def __call__(self, task: Task, stream: Stream, what: str, *, shown: bool) -> None:
-        with progress(what, stream.rows, shown=shown) as show:
+    def work(self, task: Task, stream: Stream, what: str) -> None:
+        """Do a task with all units that are still to be done, under this name of the progress."""
+        with progress(what, stream.rows, shown=self.shown) as show_rows:
             if self.engine == "here":
-                run(task, stream, show)
+                run(task, stream, show_rows)
             else:
                 from cellmend import engines
 
-                engines.run(task, stream, show, address=self.address, workers=self.workers)
+                engines.run(task, stream, show_rows, address=self.address, workers=self.workers)
+
+    def task(self, what: str, stream: Stream, model: Path, output: str) -> Task:
+        """A task with plain values for a worker anywhere; refuses a table that does not fit the model."""
+        digest = digest_of(model)
+        check_columns(stream.names, load_once(model, self.device, digest).names_ or [], stream.name)
+        return Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
+
+
+def start_anew(output: str) -> None:
+    """Remove the results of an earlier run, scores or repairs, so that nothing is resumed."""
+    for folder in (output, f"{output}/findings", f"{output}/repaired"):
+        clear(folder)
 
 
 def fit_large(stream: Stream, mender: CellMender) -> tuple[pa.Table, list[str]]:
-    """Learn from a table of any size; returns the rows that were drawn, and what a person should know of it."""
+    """Learn from a table of any size; returns the rows that were drawn, and what a person should know about it."""
     with kept_warnings() as notes:
         drawn = fit_stream(mender, stream)
     learned = min(drawn.num_rows, mender.train_rows or drawn.num_rows)
@@ -303,107 +348,43 @@ def fit_together(stream: Stream, mender: CellMender, model: Path, how: Run) -> l
     return notes
 
 
-def score_stream(stream: Stream, model: Path, output: str, device: str, run_units: Run, *, shown: bool) -> list[str]:
+def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str]:
     """Scores as a folder of files, one for each unit of the table; what is there already is not done again.
 
-    Returns what a person should know of the whole table, in sentences, if progress is shown.
+    Returns what a person should know about the whole table, in sentences, if progress is shown.
     """
-    task = _task("score", stream, model, output, device)
-    run_units(task, stream, "Scoring", shown=shown)
-    return said_of_moved(load_once(model, device, task.digest).moved_since(summary_of(task, stream))) if shown else []
+    task = how.task("score", stream, model, output)
+    how.work(task, stream, "Scoring")
+    if not how.shown:
+        return []
+    return about_moved(load_once(model, how.device, task.digest).moved_since(profile_of(task, stream)))
 
 
-def repair_stream(
-    stream: Stream, model: Path, output: str, threshold: Threshold, device: str, run_units: Run, *, shown: bool
-) -> Repaired:
+def repair_stream(stream: Stream, model: Path, output: str, threshold: Threshold, how: Run) -> Repaired:
     """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
-    find = _task("find", stream, model, f"{output}/findings", device)
+    find = how.task("find", stream, model, f"{output}/findings")
     find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
-    run_units(find, stream, "Finding", shown=shown)
-    least = threshold.suspicion
-    if least is None:
-        least = cutoff(find.output, fdr=threshold.fdr, top=threshold.top)
-    repair = replace(find, what="repair", output=everywhere(f"{output}/repaired"), findings=find.output, least=least)
-    run_units(repair, stream, "Repairing", shown=shown)
+    how.work(find, stream, "Finding")
+    least = cutoff(find.output, threshold)
+    repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
+    how.work(repair, stream, "Repairing")
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
 
 
-def clean_stream(
-    stream: Stream, mender: CellMender, folder: Path, threshold: Threshold, device: str, *, force: bool, shown: bool
-) -> tuple[Repaired, list[str]]:
+def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run) -> tuple[Repaired, list[str]]:
     """Fit, find and repair a table of any size; the report is about the rows that were drawn to learn from.
 
     A run that was stopped goes on with the model that is there.
     """
-    start, model, notes = time.perf_counter(), folder / "model.cellmend", list[str]()
-    for each in ("findings", "repaired") if force else ():
+    start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
+    model = folder / "model.cellmend"
+    for each in ("findings", "repaired") if wanted.force else ():
         clear(str(folder / each))
     folder.mkdir(parents=True, exist_ok=True)
-    if force or not model.exists():
+    if wanted.force or not model.exists():
         drawn, notes = fit_large(stream, mender)
         mender.save(model)
-        source = TableFile(stream.name, drawn, None, ".parquet", None)
         notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
-        judge(source, mender, threshold, notes, start).write_report(folder / "report.html")
-    return repair_stream(stream, model, str(folder), threshold, device, Run(), shown=shown), notes
-
-
-def _task(what: str, stream: Stream, model: Path, output: str, device: str) -> Task:
-    check_columns(stream.names, load_once(model, device, digest_of(model)).names_ or [], stream.name)
-    place = everywhere(output)
-    return Task(what, stream.url, stream.names, place, str(model.resolve()), digest_of(model), device)
-
-
-@contextmanager
-def kept_warnings() -> Iterator[list[str]]:
-    """What cellmend warns of meanwhile, as sentences."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SchemaWarning)
-        yield notes
-    for warning in caught:
-        if isinstance(warning.message, SchemaWarning):
-            notes.append(str(warning.message))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-# ---------------------------------------------------------------- findings in a file
-
-
-def write_findings(path: Path, findings: Sequence[Finding]) -> None:
-    """Findings as CSV that a spreadsheet can open without running anything in it."""
-    names = [field.name for field in fields(Finding)]
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for finding in findings:
-            writer.writerow([_written(getattr(finding, name)) for name in names])
-
-
-def read_findings(path: Path) -> list[dict[str, str]]:
-    """The lines of a findings file, as text, with the marks against formulas taken away."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [{name: unguarded(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
-
-
-def _written(value: Any) -> Any:
-    return show(value) if isinstance(value, float) else guarded(show(value))
-
-
-def guarded(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe comes before what may be one.
-
-    >>> guarded("=1+1"), guarded("-5"), guarded("'=x"), guarded("it's")
-    ("'=1+1", '-5', "''=x", "it's")
-    """
-    return f"'{text}" if FORMULA.match(text) and not _is_number(text) else text
-
-
-def unguarded(text: str) -> str:
-    """The opposite of `guarded`."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) is not None
+        sample = TableFile(stream.name, drawn)
+        judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+    return repair_stream(stream, model, str(folder), wanted.threshold, how), notes

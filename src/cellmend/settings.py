@@ -128,6 +128,47 @@ def one_of(name: str, value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of CellMender, where they are explained, once they are known to be possible."""
+
+    weights: str
+    alpha: float
+    outlier: str
+    outlier_scale: float
+    components: int
+    binned: bool
+    hide: float
+    networks: int
+    kl_weight: float
+    latent_dim: int
+    hidden_dim: int
+    embedding_dim: int
+    epochs: int
+    batch_size: int | None
+    train_rows: int | None
+    keep_rows: int
+    time_limit: float | None
+    patience: int | None
+    learning_rate: float | None
+    schedule: str
+    weight_decay: float
+    repair_method: str
+    threshold: float
+    impute: bool
+    schema: Any
+    device: Any
+    random_state: Any
+    verbose: bool
+
+    def __post_init__(self) -> None:
+        check_settings(vars(self))
+
+    def check_method(self, method: str | None = None) -> str:
+        """The method asked for, or that of the settings, if a network of these settings can answer by it."""
+        return check_method(self.repair_method if method is None else method, vars(self))
+
+
 # ---------------------------------------------------------------- which cells are flagged
 
 
@@ -143,6 +184,12 @@ class Threshold:
     fdr: float | None = None
     suspicion: float | None = None
     top: int | None = None
+
+    @classmethod
+    def of(cls, fdr: float | None, suspicion: float | None, top: int | None, *, otherwise: float) -> Threshold:
+        """What was asked for; if nothing was, cells of this suspicion."""
+        nothing = fdr is None and suspicion is None and top is None
+        return cls(fdr, otherwise if nothing else suspicion, top)
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in vars(self).items() if value is not None}

@@ -18,9 +18,11 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import OneClassSVM
 
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn, TableEncoder
-from cellmend.table.frames import Table, read_table
-from cellmend.table.schema import Schema, resolve_schema
+from cellmend.model.columns import EncodedColumn, LevelColumn
+from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.table.kinds import resolve_schema
+from cellmend.table.readtable import ReadTable, read_typed
+from cellmend.table.schema import Schema
 
 Floats = NDArray[np.float64]
 FLAGGED = 0.05  # share of the worst cells that `repair` changes: a baseline has no probabilities
@@ -45,14 +47,14 @@ class Baseline(ABC):
 
     def start(self, X: Any) -> Cells:
         """Schema and encoding; returns what to learn from."""
-        table = read_table(X)
-        self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.is_array)
+        table = read_typed(X)
+        self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.frame.is_array)
         self.encoder_ = TableEncoder.fit(self.schema_, table)
         return self.encoder_.encode(table)
 
     def row_scores(self, X: Any) -> Floats:
         """How bad each row is, (N,), higher = worse."""
-        return self.judge_rows(self.encoder_.encode(read_table(X)))
+        return self.judge_rows(self.encoder_.encode(read_typed(X)))
 
     @property
     def columns(self) -> list[EncodedColumn]:
@@ -71,7 +73,7 @@ class CellBaseline(Baseline):
 
     def cell_scores(self, X: Any) -> Floats:
         """How bad each cell is, (rows, columns), higher = worse; 0 for gaps and columns left out."""
-        table = read_table(X)
+        table = read_typed(X)
         return self.encoder_.spread(self._scores(table), table)
 
     def judge_rows(self, cells: Cells) -> Floats:
@@ -85,7 +87,7 @@ class CellBaseline(Baseline):
     @abstractmethod
     def judge(self, cells: Cells) -> Floats: ...
 
-    def _scores(self, table: Table) -> Floats:
+    def _scores(self, table: ReadTable) -> Floats:
         return self.judge_known(self.encoder_.encode(table))
 
 
@@ -102,23 +104,23 @@ class RepairBaseline(CellBaseline):
 
     def reconstruct(self, X: Any) -> Any:
         """Every modelled cell as the baseline expects it; the kind of X."""
-        table = read_table(X)
+        table = read_typed(X)
         values = self.expect(self.encoder_.encode(table)).values
         return self.encoder_.replace(table, values, np.ones(values.shape, dtype=bool))
 
     def reconstruct_proba(self, X: Any) -> dict[str, Any]:
         """For each column of levels a table rows × levels of probabilities."""
-        table = read_table(X)
+        table = read_typed(X)
         expected = self.expect(self.encoder_.encode(table)).probabilities
         return {
-            column.name: table.matrix_of(expected[d], column.levels)
+            column.name: table.frame.matrix_of(expected[d], column.levels)
             for d, column in enumerate(self.columns)
             if isinstance(column, LevelColumn)
         }
 
     def repair(self, X: Any) -> Any:
         """X with the worst share of its cells as the baseline expects them."""
-        table = read_table(X)
+        table = read_typed(X)
         scores = self._scores(table)
         worst = scores > np.quantile(scores, 1 - FLAGGED)
         return self.encoder_.replace(table, self.expect(self.encoder_.encode(table)).values, worst)
@@ -260,7 +262,7 @@ class Mixture:
         floor = max(1e-3 * spread, 1e-6)
         mixture = cls(np.full(components, 1 / components), means, np.full(components, max(spread / components, floor)))
         for _ in range(rounds):
-            each = mixture._log_each(points)
+            each = mixture.log_each(points)
             share_of_each = counts[:, None] * np.exp(each - logsumexp(each, axis=1, keepdims=True))
             mass = share_of_each.sum(axis=0) + 1e-10
             means = share_of_each.T @ points / mass
@@ -268,14 +270,14 @@ class Mixture:
             mixture = cls(mass / mass.sum(), means, np.sqrt(np.maximum(variance, floor**2)))
         return mixture
 
-    def _log_each(self, values: Floats) -> Floats:
+    def log_each(self, values: Floats) -> Floats:
         """log weight + log N of every component, (N, K)."""
         z = (values[:, None] - self.means) / self.sds
         return np.log(self.weights) - 0.5 * z**2 - np.log(self.sds) - 0.5 * np.log(2 * np.pi)
 
     def log_density(self, values: Floats) -> Floats:
         """Log density of each value."""
-        return logsumexp(self._log_each(np.nan_to_num(values)), axis=1)
+        return logsumexp(self.log_each(np.nan_to_num(values)), axis=1)
 
     def expect(self, values: Floats) -> Floats:
         """The nearest mean of a component."""

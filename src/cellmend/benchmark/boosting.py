@@ -11,7 +11,8 @@ from scipy.stats import rankdata
 
 from cellmend.benchmark.baselines import CellBaseline, Expected, Floats, Marginals, RepairBaseline
 from cellmend.errors import MissingExtraError
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.model.columns import EncodedColumn, LevelColumn
+from cellmend.model.encoding import Cells
 from cellmend.table.schema import Schema
 
 FOLDS = 3

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from cellmend.benchmark.experiments import Narrow
+    from cellmend.benchmark.results import Results
 
 talk = Console(stderr=True)
 bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
@@ -35,7 +39,11 @@ def bench_run(
     retry: RetryOption = False,
 ) -> None:
     """Run experiments; stop and start them as you like."""
-    _run_experiments(names, results, tables, levels, seeds, methods, device, jobs, retry)
+    from cellmend.benchmark.experiments import Narrow
+    from cellmend.benchmark.results import Results
+
+    narrow = Narrow(tables=_listed(tables), levels=_numbers(levels), seeds=seeds, methods=_listed(methods))
+    _run_experiments(names, Results(results, retry=retry), narrow, device, jobs)
 
 
 @bench.command("all")
@@ -52,7 +60,7 @@ def bench_all(
     """Run all experiments; stop and start them as you like."""
     from cellmend.benchmark.experiments import EXPERIMENTS
 
-    _run_experiments(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
+    bench_run(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
 
 
 @bench.command("list")
@@ -84,17 +92,7 @@ def bench_report(
     typer.echo(str(write_report(results, output)))
 
 
-def _run_experiments(
-    names: list[str],
-    results: Path,
-    tables: str,
-    levels: str,
-    seeds: int | None,
-    methods: str,
-    device: str,
-    jobs: int,
-    retry: bool,
-) -> None:
+def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: str, jobs: int) -> None:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -104,14 +102,8 @@ def _run_experiments(
         TimeRemainingColumn,
     )
 
-    from cellmend.benchmark.experiments import Narrow, run_experiments
-    from cellmend.benchmark.results import Results
+    from cellmend.benchmark.experiments import run_experiments
 
-    narrow = Narrow(
-        tables=_listed(tables), levels=_numbers(levels),
-        seeds=seeds, methods=_listed(methods),
-    )  # fmt: skip
-    kept = Results(results, retry=retry)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
         task = bar.add_task(", ".join(names), total=None)
@@ -123,7 +115,7 @@ def _run_experiments(
     failed = [row for row in rows if row["status"] == "failed"]
     for error in sorted({row["error"] for row in failed}):
         talk.print(f"Not run: {error}", markup=False, highlight=False)
-    talk.print(f"{len(rows) - len(failed)} runs in {results}, {len(failed)} failed.", highlight=False)
+    talk.print(f"{len(rows) - len(failed)} runs in {kept.path}, {len(failed)} failed.", highlight=False)
     if len(failed) == len(rows):
         raise typer.Exit(1)
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.model.encoding import EncodedColumn, LevelColumn, TableEncoder
-from cellmend.table.frames import read_table
+from cellmend.model.columns import EncodedColumn, LevelColumn
+from cellmend.model.encoding import TableEncoder
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Schema
 
 CELLS = 0.2  # share of the cells of a chosen row
@@ -57,7 +58,7 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
     if noise not in NOISES:
         raise ValueError(f"noise must be one of {', '.join(NOISES)}; it is {noise!r}.")
     rng = np.random.default_rng(seed)
-    source = read_table(table)
+    source = read_typed(table)
     encoder = TableEncoder.fit(schema, source)
     cells = encoder.encode(source)
     clean, observed = cells.values.double().numpy(), cells.observed.numpy()
@@ -71,7 +72,7 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
         for d, column in enumerate(encoder.columns)
         if chosen[:, d].any()
     }
-    written = source.with_cells(changes)
+    written = source.frame.with_cells(changes)
     return written, encoder.spread(_changed(encoder, source, written, chosen), source)
 
 
@@ -110,5 +111,5 @@ def _other_levels(
 
 def _changed(encoder: TableEncoder, source: Any, written: Any, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which of the chosen cells really differ after rounding."""
-    before, after = encoder.encode(source).values.numpy(), encoder.encode(read_table(written)).values.numpy()
+    before, after = encoder.encode(source).values.numpy(), encoder.encode(read_typed(written)).values.numpy()
     return chosen & (before != after)

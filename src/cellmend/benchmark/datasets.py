@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
 from cellmend.errors import MissingDatasetError
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 from cellmend.table.schema import Column, Schema
 
 PAPER_TABLES = ("wine", "adult", "credit_default", "letter")

@@ -17,11 +17,12 @@ from cellmend.benchmark.methods import METHODS
 from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
 from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
-from cellmend.findings.findings import Mended
+from cellmend.findings.finding import Mended
 from cellmend.settings import check_number
-from cellmend.table.frames import read_table
+from cellmend.table.frames import read_frame
 from cellmend.table.notation import understand
-from cellmend.table.schema import Schema, family, level_text, plain
+from cellmend.table.schema import Schema
+from cellmend.table.values import family, level_text, plain
 
 RIGHT = 0.05  # standard deviations that a repaired number may be off
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
@@ -296,7 +297,7 @@ def as_typed(table: pa.Table, fitted: CellMender) -> tuple[pa.Table, Mask]:
 
     As categories, texts are not looked at for misspellings: a baseline is what it was published as.
     """
-    understood = understand(read_table(table).arrow, fitted.readers_)
+    understood = understand(read_frame(table).arrow, fitted.model_.reader.notations)
     unreadable = np.zeros((table.num_rows, table.num_columns), dtype=bool)
     columns = {}
     for place in sorted(fitted.encoder_.positions):

@@ -21,13 +21,17 @@ from numpy.typing import NDArray
 from cellmend.benchmark.corruption import NOISES, Rng
 from cellmend.benchmark.metrics import Floats, Mask
 from cellmend.errors import InjectionError, SchemaWarning
-from cellmend.model.encoding import EncodedColumn, LevelColumn, NumberColumn, TableEncoder
-from cellmend.table.frames import Table, read_table
-from cellmend.table.notation import Dates, Reader, Words, learn_readers, understand
-from cellmend.table.schema import IGNORE, Schema, family, plain, resolve_schema
+from cellmend.model.columns import EncodedColumn, LevelColumn, NumberColumn
+from cellmend.model.encoding import TableEncoder
+from cellmend.table.dates import Dates
+from cellmend.table.frames import Frame, read_frame
+from cellmend.table.reader import Given, understand_columns
+from cellmend.table.readtable import ReadTable
+from cellmend.table.schema import IGNORE
+from cellmend.table.texts import Notation, Words
+from cellmend.table.values import family, plain
 
 Ints = NDArray[np.int64]
-Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
 
 MOST_ERRORS = 3  # in a row, and in no more than a third of its cells; a swap counts for one
 AS_IT_WAS = -1  # in place of a kind's number
@@ -47,7 +51,7 @@ class Target:
     cells: pa.Array  # (N,) as the table holds them; of a dictionary column the indices
     dictionary: pa.DictionaryArray | None  # the column itself, if it is one
     understood: pa.Array  # (N,) text that holds numbers or dates as those
-    reader: Reader  # of text and dates
+    notation: Notation  # of text and dates
     modelled: EncodedColumn | None  # None: left out, so that only its own values speak against a cell
     like: tuple[Target, ...] = ()  # that it may be taken for
 
@@ -85,8 +89,8 @@ class Target:
     def style(self) -> tuple[Any, ...]:
         """What columns must have in common to be taken for one another."""
         known = None if self.dictionary is None else tuple(self.dictionary.dictionary.to_pylist())
-        marks = tuple(getattr(self.reader, mark, "") for mark in ("decimal", "before", "after", "form"))
-        return self.kind, self.cells.type, self.decimals, type(self.reader), marks, known
+        marks = tuple(getattr(self.notation, mark, "") for mark in ("decimal", "before", "after", "form"))
+        return self.kind, self.cells.type, self.decimals, type(self.notation), marks, known
 
     def numbers(self, rows: Ints) -> Floats:
         """These cells as numbers, (n,); NaN where there is none."""
@@ -96,9 +100,9 @@ class Target:
         """Numbers as the column holds them, at its resolution; null where it cannot hold them."""
         rounded = numbers if self.decimals is None else np.round(numbers, self.decimals) + 0.0  # -0 is 0
         finite = np.isfinite(rounded)
-        if self.holds_text or isinstance(self.reader, Dates):
+        if self.holds_text or isinstance(self.notation, Dates):
             places = zip(rounded.tolist(), finite.tolist(), strict=True)
-            written = [self.reader.write(each, self.decimals) if is_finite else None for each, is_finite in places]
+            written = [self.notation.write(each, self.decimals) if is_finite else None for each, is_finite in places]
             return pa.array(written, self.cells.type) if self.holds_text else _as_dates(written, self.cells.type)
         held = pa.array(np.where(finite, rounded, 0.0)).cast(self.cells.type, safe=False)
         exact = finite & np.isclose(as_numbers(held), rounded, rtol=1e-6, atol=0.0)  # a small type overflows
@@ -106,18 +110,18 @@ class Target:
 
     def read(self, cells: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """Cells of this column, repaired or as a method sees them, as numbers, days or levels."""
-        if isinstance(self.reader, Dates) and pa.types.is_temporal(cells.type):
-            return understand(pa.table({"": cells}), {"": self.reader})[""]
+        if isinstance(self.notation, Dates) and pa.types.is_temporal(cells.type):
+            return self.notation.understand(cells)
         cells = plain(cells)
         is_text = self.dictionary is None and family(cells.type) == "text"
-        return self.reader.read(cells).values if is_text else cells
+        return self.notation.read(cells).values if is_text else cells
 
     def differs(self, rows: Ints, cells: pa.Array) -> Mask:
         """Which of the new cells (n,) of these rows say something, and not what the old ones said."""
         if not self.holds_text:
             changed = pc.not_equal(cells, self.cells.take(pa.array(rows)))
             return changed.fill_null(False).to_numpy(zero_copy_only=False) & self.observed[rows]
-        reading = self.reader.read(cells)
+        reading = self.notation.read(cells)
         changed = pc.not_equal(reading.values, self.understood.take(pa.array(rows))).fill_null(False)
         said = reading.values.is_valid().to_numpy(zero_copy_only=False)
         return (changed.to_numpy(zero_copy_only=False) | (reading.strange & said)) & self.observed[rows]
@@ -133,20 +137,16 @@ class Target:
         return pa.DictionaryArray.from_arrays(written, whole.dictionary, ordered=whole.type.ordered)
 
 
-def _targets(table: Table, given: Given) -> list[Target]:
+def _targets(frame: Frame, given: Given) -> list[Target]:
     """Every column but those that the user told to ignore, and those that nobody can compare."""
-    asked = {column.name: column.kind for column in Schema.of(given or {})}
-    readers = learn_readers(table.arrow, asked)
-    understood = understand(table.arrow, readers)
-    dates = [name for name, reader in readers.items() if isinstance(reader, Dates)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # fitting says it
-        schema = resolve_schema(understood, given, dates=dates)
-    encoder = TableEncoder.fit(schema, replace(table, understood=understood))
+        notations, understood, schema = understand_columns(frame.arrow, given)
+    encoder = TableEncoder.fit(schema, ReadTable(frame, understood, notations))
     modelled = dict(zip(encoder.positions, encoder.columns, strict=True))
     found = []
     for place, column in enumerate(schema):
-        cells = table.arrow.column(place).combine_chunks()
+        cells = frame.arrow.column(place).combine_chunks()
         comparable = family(cells.type) != "other" or place in modelled
         if comparable and (column.kind != IGNORE or column.reason):
             dictionary = cells if pa.types.is_dictionary(cells.type) else None
@@ -157,7 +157,7 @@ def _targets(table: Table, given: Given) -> list[Target]:
                     cells=cells if dictionary is None else dictionary.indices,
                     dictionary=dictionary,
                     understood=understood.column(place).combine_chunks(),
-                    reader=readers.get(column.name, Words()),
+                    notation=notations.get(column.name, Words()),
                     modelled=modelled.get(place),
                 )
             )
@@ -207,7 +207,7 @@ def _noisy(rng: Rng, target: Target, rows: Ints) -> Slip:
     """Noise of five standard deviations, as in the paper; dates keep their time of day, counts never fall below 0."""
     _, sd = target.mean_and_sd
     noise = NOISES["gaussian"].draw(rng, len(rows)) * sd
-    numbers = target.numbers(rows) + (np.round(noise) if isinstance(target.reader, Dates) else noise)
+    numbers = target.numbers(rows) + (np.round(noise) if isinstance(target.notation, Dates) else noise)
     return Slip(target.write(np.abs(np.round(numbers)) if target.kind == "count" else numbers))
 
 
@@ -282,7 +282,7 @@ def _mistyped(rng: Rng, target: Target, rows: Ints) -> Slip:
     draws = rng.random((len(rows), 3)).tolist()
     made = [misspelled(text, *each) if text else None for text, each in zip(texts, draws, strict=True)]
     cells = pa.array(made, target.cells.type)
-    if target.decimals is None or isinstance(target.reader, Dates):
+    if target.decimals is None or isinstance(target.notation, Dates):
         return Slip(cells)
     numbers = as_numbers(target.read(cells))
     coarse = np.isnan(numbers) | np.isclose(numbers, np.round(numbers, target.decimals), rtol=1e-12, atol=0.0)
@@ -312,7 +312,7 @@ def _copied(rng: Rng, target: Target, rows: Ints) -> Slip:
 
 
 def _is_quantity(target: Target) -> bool:
-    return target.holds_numbers and not isinstance(target.reader, Dates)
+    return target.holds_numbers and not isinstance(target.notation, Dates)
 
 
 KINDS_OF_ERRORS: dict[str, Kind] = {
@@ -359,8 +359,8 @@ def inject(table: pa.Table, *, schema: Given, share: float, seed: int) -> Inject
     (12, 12)
     """
     rng = np.random.default_rng(seed)
-    read = read_table(table)
-    source, targets = read.arrow, _targets(read, schema)
+    frame = read_frame(table)
+    source, targets = frame.arrow, _targets(frame, schema)
     fitting = {name: [each for each in targets if kind.fits(each)] for name, kind in KINDS_OF_ERRORS.items()}
     possible = [name for name in NAMES if fitting[name]]
     most = max(1, min(MOST_ERRORS, len(targets) // 3))

@@ -16,7 +16,8 @@ from cellmend.benchmark.corruption import corrupt
 from cellmend.benchmark.datasets import Dataset, load_dataset
 from cellmend.benchmark.metrics import cell_avprs
 from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas
-from cellmend.estimator import CellMender, fit_together
+from cellmend.estimator import CellMender
+from cellmend.model.together import fit_together
 from cellmend.settings import PAPER
 from cellmend.table.schema import Schema
 

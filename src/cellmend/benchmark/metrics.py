@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cellmend.settings import fdr_cutoff
-from cellmend.table.schema import level_text
+from cellmend.table.values import level_text
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,20 +11,17 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
-from cellmend.model.encoding import Cells, EncodedColumn, LevelColumn
+from cellmend.model.columns import EncodedColumn, LevelColumn
+from cellmend.model.encoding import Cells
 from cellmend.model.layers import Linear
 from cellmend.model.likelihoods import Distributions, constant
 from cellmend.model.network import ColumnNetwork, stack, unstack
-from cellmend.model.training import Clock, decay_of_each, maximise
+from cellmend.model.optimiser import Ascent, Watch, decay_of_each, maximise
 from cellmend.table.schema import Schema
 
 EPOCHS = 100
-BATCH = 150
-LEARNING_RATE = 1e-3
+RATE: dict[str, Any] = {"batch_size": 150, "learning_rate": 1e-3, "schedule": "constant"}
 CHUNK = 4096  # rows judged at once
-_train = partial(
-    maximise, batch_size=BATCH, learning_rate=LEARNING_RATE, schedule="constant", on_epoch=lambda epoch: None
-)
 
 
 class CondPred(RepairBaseline):
@@ -121,14 +117,14 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
     data = Cells(torch.stack([c.values for c in cells]), torch.stack([c.observed for c in cells]))
     data = data.to(torch.device(first.device))
 
-    _train(
+    decays = decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device)
+    maximise(
         together,
         lambda rows: log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
         data.values.shape[:2],
-        clock=Clock(EPOCHS),
-        weight_decay=decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device),
-        generator=torch.Generator(first.device).manual_seed(first.random_state),
-        after_step=together.embeddings.limit,
+        Ascent(EPOCHS, weight_decay=decays, **RATE),
+        torch.Generator(first.device).manual_seed(first.random_state),
+        Watch(after_step=together.embeddings.limit),
     )
     unstack(together, networks)
     for place, predictor in enumerate(predictors):
@@ -239,14 +235,13 @@ def _split_together(models: Sequence[DeepRPCA], cells: Sequence[Cells]) -> None:
     S = torch.zeros_like(X)
     for _ in range(first.ROUNDS):
         target = X - S
-        _train(
+        maximise(
             together,
             lambda rows, target=target: -together.loss(target[every_table, rows]),  # type: ignore[misc]
             X.shape[:2],
-            clock=Clock(first.ROUND_EPOCHS),
-            weight_decay=0.0,
-            generator=generator,
-            after_step=lambda: None,
+            Ascent(first.ROUND_EPOCHS, weight_decay=0.0, **RATE),
+            generator,
+            Watch(),
         )
         S = shorten_rows(X - together.low_rank(target), sparsity)
     unstack(together, networks)
@@ -260,10 +255,10 @@ class Autoencoder(nn.Module):
 
     def __init__(self, columns: Sequence[EncodedColumn], generator: Generator) -> None:
         super().__init__()
-        widths = [len(column.levels) if isinstance(column, LevelColumn) else 1 for column in columns]
+        widths = [len(column.levels) or 1 for column in columns]
         owner = torch.repeat_interleave(torch.arange(len(columns)), torch.tensor(widths))
         constant(self, "owner", owner)  # (P,) the column that each output belongs to
-        constant(self, "coded", torch.tensor([isinstance(column, LevelColumn) for column in columns])[owner])
+        constant(self, "coded", torch.tensor([bool(column.levels) for column in columns])[owner])
         self.columns = len(columns)
         self.layers = nn.ModuleList(Linear(a, b) for a, b in pairwise([len(owner), 400, 20, 400, len(owner)]))
         for layer in self.layers:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 
 Outcome = dict[str, Any]
 

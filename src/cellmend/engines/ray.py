@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from cellmend.errors import EngineError
-from cellmend.streaming import Stream, Task, Unit, digest_of, do_unit, finish, load_once, pending, score_batch
+from cellmend.errors import CellmendError, EngineError
+from cellmend.streaming.batches import score_batch
+from cellmend.streaming.streams import Stream, Unit
+from cellmend.streaming.tasks import Task, digest_of, do_unit, finish, load_once, pending
 
 RETRIES = 5  # of a unit whose worker was lost
 
@@ -25,7 +27,7 @@ def run(
     address: str | None = None,
     workers: int | None = None,
 ) -> None:
-    """Do a task with all units that are still to be done, a Ray task each; paths must be the same for all nodes.
+    """Do a task with all units that are still to be done, each as a Ray task; paths must be the same for all nodes.
 
     Without an address a cluster of this machine alone is started, and stopped at the end.
     """
@@ -36,7 +38,7 @@ def run(
         return
     with connected(address, workers) as ray:
         gpus = 1 if task.device != "cpu" and ray.cluster_resources().get("GPU") else 0
-        remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_do)
+        remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(do_on_one_core)
         at_once = workers or int(ray.cluster_resources()["CPU"])
         waiting = list(reversed(todo))
         running: list[Any] = []
@@ -50,7 +52,7 @@ def run(
                 for each in running:
                     ray.cancel(each, force=True)
                 cause = getattr(error, "cause", None)
-                if isinstance(cause, ValueError):  # what is said of the user's table or model
+                if isinstance(cause, CellmendError):  # about the user's table or model
                     raise cause from None
                 raise EngineError(f"A unit failed on the cluster, retries included ({reason(error)}).") from None
             on_rows(done)
@@ -83,8 +85,9 @@ class Scorer:
         return pa.Table.from_batches([score_batch(self.mender, table, name="The dataset")])
 
 
-def _do(task: Task, unit: Unit) -> int:
-    torch.set_num_threads(1)  # as many as the processors that it asked for
+def do_on_one_core(task: Task, unit: Unit) -> int:
+    """`do_unit` with as many threads as the Ray task asks processors for."""
+    torch.set_num_threads(1)
     return do_unit(task, unit)
 
 

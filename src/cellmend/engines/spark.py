@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import EngineError
-from cellmend.streaming import check_columns, digest_of, load_once, score_batch, scores_schema
+from cellmend.streaming.batches import score_batch, scores_schema
+from cellmend.streaming.tasks import digest_of, load_once
+from cellmend.table.reader import check_columns
 
 
 def score(df: Any, model: str | Path, *, keep: Sequence[str] = ()) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,17 @@ from torch import Tensor
 from cellmend.engines import connected, reason
 from cellmend.errors import EngineError, SettingError
 from cellmend.estimator import CellMender, load
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells
-from cellmend.model.inference import hidden_ratio
+from cellmend.model.file import settings_to_json
+from cellmend.model.hidden import hidden_ratio
+from cellmend.model.learning import climb, lesson
+from cellmend.model.model import Calibration, Model, draw_networks
+from cellmend.model.network import RVAE
+from cellmend.model.optimiser import Watch
 from cellmend.model.suspicion import RARE_SHARE, clean_priors, estimate_rates, expected_errors
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
+from cellmend.table.frames import read_frame
 
 KEEP_EVERY = 5  # epochs
 JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
@@ -80,7 +86,7 @@ def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
     kept = model.with_name(f"{model.name}.training").resolve()
     kept.mkdir(exist_ok=True)
     plan = Plan(stream.url, str(kept / "start.cellmend"), str(model.resolve()), str(kept), mender.train_rows)
-    asked = json.dumps({"plan": asdict(plan), "settings": mender._settings(), "files": stream.files})
+    asked = json.dumps({"plan": asdict(plan), "settings": settings_to_json(mender.settings()), "files": stream.files})
     place = kept / "plan.json"
     if not place.exists() or place.read_text() != asked:
         clear(plan)
@@ -106,38 +112,48 @@ def train_together(config: Mapping[str, object]) -> None:
     """What each process does, after they know of each other."""
     plan = Plan(**config)  # type: ignore[arg-type]
     mender, stream = load(plan.start, device="cpu").set_params(verbose=False), open_stream(plan.source)
-    mender.network_ = fresh(mender)
-    cells, team = own_cells(mender, stream, plan)
+    network = fresh_network(mender)
+    cells, team = own_cells(mender.model_, stream, plan)
 
     def revise() -> Tensor:
-        ratio = hidden_ratio(mender.network_, cells)
+        ratio = hidden_ratio(network, cells)
         rates = estimate_rates(*team.some(ratio, cells.observed), rare=0.0)
         return clean_priors(ratio, cells.observed, rates)
 
-    keeper = Kept(Path(plan.kept))
-    history = mender._train(mender.network_, cells, mender.alpha, mender.weight_decay, revise, team, keeper)
-    ratio, observed = team.some(hidden_ratio(mender.network_, cells), cells.observed)
-    judged = Cells(team.some(cells.values)[0], observed)
-    mender.history_ = history.tolist()
-    mender.rates_ = estimate_rates(ratio, observed, rare=RARE_SHARE)
-    mender.offset_ = float(np.quantile(-expected_errors(ratio, judged, mender.rates_).numpy(), 1 - mender.alpha))
+    settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept)))
+    history = climb(network, lesson(cells, settings, revise), settings, mender.model_.seed, watch=watch)
+    mender.model_ = replace(
+        mender.model_,
+        network=network,
+        calibration=calibrated(network, cells, team, mender.alpha),
+        history=history.tolist(),
+    )
     if dist.get_rank() == 0:
         mender.save(plan.model)
     dist.barrier()
 
 
-def fresh(mender: CellMender) -> torch.nn.Module:
+def fresh_network(mender: CellMender) -> RVAE:
     """The network as it is drawn by the model's seed."""
     if mender.networks > 1 or mender.repair_method != "hidden":
         raise SettingError("Processes that train together need networks=1 and repair_method='hidden'.")
-    return mender._members()[0]
+    return draw_networks(mender.encoder_.columns, mender.settings(), mender.model_.seed)[0]
 
 
-def own_cells(mender: CellMender, stream: Stream, plan: Plan) -> tuple[Cells, Together]:
+def calibrated(network: RVAE, cells: Cells, team: Together, alpha: float) -> Calibration:
+    """Error rates and the threshold of `predict`, from rows of all processes."""
+    ratio, observed = team.some(hidden_ratio(network, cells), cells.observed)
+    judged = Cells(team.some(cells.values)[0], observed)
+    rates = estimate_rates(ratio, observed, rare=RARE_SHARE)
+    scores = expected_errors(ratio, judged, rates).numpy()
+    return Calibration(rates, float(np.quantile(-scores, 1 - alpha)), "hidden")
+
+
+def own_cells(model: Model, stream: Stream, plan: Plan) -> tuple[Cells, Together]:
     """The cells of this process's rows, (n, D), and where all rows are."""
     rank, world = dist.get_rank(), dist.get_world_size()
     units = stream.units[rank::world]
-    chosen = chosen_rows(stream.rows, plan.rows, mender.seed_)
+    chosen = chosen_rows(stream.rows, plan.rows, model.seed)
     mine = np.zeros(len(chosen), dtype=bool)
     for unit in units:
         mine |= (chosen >= unit.first_row) & (chosen < unit.first_row + unit.rows)
@@ -149,7 +165,7 @@ def own_cells(mender: CellMender, stream: Stream, plan: Plan) -> tuple[Cells, To
     table: pa.Table = read_rows(stream, units, chosen)
     place = torch.full((len(chosen),), -1)
     place[torch.from_numpy(mine)] = torch.arange(int(mine.sum()))
-    return mender.encoder_.encode(mender._read(table, alone=True)), Together(place)
+    return model.encoder.encode(model.reader.read(read_frame(table), rows_alone=True)), Together(place)
 
 
 class Together:

@@ -1,27 +1,101 @@
-"""One file per model: a JSON header and the weights, as a safetensors file; loading it runs no code."""
+"""A Model as one file: a JSON header and the weights, as safetensors; loading it runs no code."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors
 import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 from torch import Tensor
 
+import cellmend
 from cellmend.errors import ModelFileError
-from cellmend.files.formats import whole_file
+from cellmend.files.places import whole_file
+from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks
+from cellmend.model.profile import Profile
+from cellmend.model.suspicion import ErrorRates
+from cellmend.settings import Settings
+from cellmend.table.reader import TableReader
+from cellmend.table.schema import Schema
 
 FORMAT = 3
 LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
+KEPT_VALUES, KEPT_OBSERVED = "kept.values", "kept.observed"  # of the rows that a model keeps
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
 
 
-def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+def save_model(path: str | Path, model: Model, settings: Settings, *, named: bool) -> None:
+    """Write a model and the settings that it was fitted by; `named`: its columns had names of text."""
+    header = {
+        "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
+        "settings": settings_to_json(settings),
+        **model.reader.to_json(),
+        "columns": model.encoder.to_json(),
+        "named": named,
+        "seed": model.seed,
+        "offset": model.calibration.offset,
+        "fitted_method": model.calibration.method,
+        "rates": asdict(model.calibration.rates),
+        "history": model.history,
+        "summary": model.profile.to_json(),
+        "learned_rows": model.replay.stands_for,
+    }
+    kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
+    write_parts(path, header, model.network.state_dict() | kept)
+
+
+def settings_to_json(settings: Settings) -> dict[str, Any]:
+    """The arguments of CellMender as JSON holds them."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in vars(settings).items()}
+    if not isinstance(plain["random_state"], int):
+        plain["random_state"] = None
+    if settings.schema is not None:
+        plain["schema"] = Schema.of(settings.schema).to_dict()
+    return plain | {"device": str(settings.device)}
+
+
+@contextmanager
+def parts_that_fit(path: str | Path) -> Iterator[None]:
+    """What goes wrong meanwhile is that the parts of the file do not fit together."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(
+            f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
+            "Hint: save the model again."
+        ) from None
+
+
+def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Settings) -> Model:
+    """The model that a header and weights describe, on the processor."""
+    reader = TableReader.from_json(header)
+    encoder = TableEncoder.from_json(header["columns"], [column.name for column in reader.schema])
+    network = as_one(draw_networks(encoder.columns, settings, header["seed"]))
+    kept = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
+    network.load_state_dict(weights)
+    return Model(
+        reader=reader,
+        encoder=encoder,
+        network=network,
+        calibration=Calibration(ErrorRates(**header["rates"]), header["offset"], header["fitted_method"]),
+        profile=Profile.from_json(header["summary"]),
+        replay=Replay(kept, header["learned_rows"]),
+        seed=header["seed"],
+        history=header["history"],
+    )
+
+
+def write_parts(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Write header and weights; the file is whole or not there."""
     path = Path(path)
     if not path.parent.is_dir() or (path.exists() and not path.is_file()):
@@ -34,7 +108,7 @@ def save_model(path: str | Path, header: dict[str, Any], tensors: dict[str, Tens
         temporary.write_bytes(content)
 
 
-def load_model(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and weights of a model file, checked."""
     path = Path(path)
     try:

@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.model.encoding import Cells, EncodedColumn
+from cellmend.model.columns import EncodedColumn
+from cellmend.model.encoding import Cells
 from cellmend.model.layers import (
     NOTHING_ASIDE,
     REGISTER,
@@ -146,6 +147,14 @@ class ColumnNetwork(nn.Module):
         return Inputs(numbers, levels.long(), known, known_levels)
 
 
+class Shape(NamedTuple):
+    """The sizes of a network."""
+
+    latent: int
+    hidden: int
+    embedding: int
+
+
 class RVAE(ColumnNetwork):
     """Robust variational autoencoder over mixed columns, one hidden layer each way.
 
@@ -154,17 +163,10 @@ class RVAE(ColumnNetwork):
     """
 
     def __init__(
-        self,
-        columns: Sequence[EncodedColumn],
-        how: Distributions,
-        *,
-        latent_dim: int,
-        hidden_dim: int,
-        embedding_dim: int,
-        amortized: bool,
-        masked: bool,
+        self, columns: Sequence[EncodedColumn], how: Distributions, shape: Shape, *, amortized: bool, masked: bool
     ) -> None:
-        super().__init__(columns, how, embedding_dim=embedding_dim, masked=masked)
+        super().__init__(columns, how, embedding_dim=shape.embedding, masked=masked)
+        latent_dim, hidden_dim = shape.latent, shape.hidden
         self.encoder_input = self.first_layer(hidden_dim)
         self.encoder_output = Linear(hidden_dim, 2 * latent_dim)
         self.decoder_hidden = Linear(latent_dim, hidden_dim)
@@ -272,6 +274,17 @@ def gate_kl(logit: Tensor, *, alpha: Alpha) -> Tensor:
     return pi * (log_pi - log_share(alpha)) + (1 - pi) * (log_rest - log_share(1 - alpha))
 
 
+class Bound(NamedTuple):
+    """Which bound: how pi is found, the prior that a cell is clean, and how much the latent variable's KL counts.
+
+    With a `kl_weight` other than 1 it is the bound of beta-VAE; with 0 z is not random, and no KL is needed.
+    """
+
+    weights: str  # "coordinate", "amortized" or "none"
+    alpha: Alpha
+    kl_weight: float
+
+
 class Rows(NamedTuple):
     """Rows to learn from, all (B, D) and finite; `known` and `asked` are 1 or 0.
 
@@ -297,28 +310,23 @@ def gates(log_corrupted: Tensor, *, alpha: Alpha) -> tuple[Tensor, Tensor]:
     return log_share(alpha) - log_share(1 - alpha) - log_corrupted, log_corrupted + log_share(1 - alpha)
 
 
-def elbo(
-    network: RVAE, rows: Rows, z: Tensor, latent: Latent | None, *, weights: str, alpha: Alpha, kl_weight: float
-) -> Tensor:
-    """Evidence lower bound of each row at one sample z, (B,); `alpha` as in `rows`.
-
-    With `kl_weight` other than 1 it is the bound of beta-VAE; with 0 `latent` is not needed.
-    """
+def elbo(network: RVAE, rows: Rows, z: Tensor, latent: Latent | None, bound: Bound) -> Tensor:
+    """Evidence lower bound of each row at one sample z, (B,); alpha as in `rows`."""
     kl = None
-    if latent is not None and kl_weight:
+    if latent is not None and bound.kl_weight:
         with aside(z):
-            kl = latent_kl(latent) if kl_weight == 1 else kl_weight * latent_kl(latent)
+            kl = latent_kl(latent) if bound.kl_weight == 1 else bound.kl_weight * latent_kl(latent)
     log_clean = network.log_clean_of(rows.values, network.decode(z))
-    if weights == "none":
-        bound = (log_clean * rows.asked).sum(-1)
-    elif weights == "coordinate":
-        bound = MixtureBound.apply(log_clean, rows.favour, rows.floor, rows.asked)
+    if bound.weights == "none":
+        raised = (log_clean * rows.asked).sum(-1)
+    elif bound.weights == "coordinate":
+        raised = MixtureBound.apply(log_clean, rows.favour, rows.floor, rows.asked)
     else:
         logit = network.weight_logits(network.inputs_of(rows.values, rows.known))
-        pi, log_corrupted = logit.sigmoid(), rows.floor - log_share(1 - alpha)
-        per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=alpha)
-        bound = (per_cell * rows.asked).sum(-1)
-    return bound if kl is None else bound - kl
+        pi, log_corrupted = logit.sigmoid(), rows.floor - log_share(1 - bound.alpha)
+        per_cell = pi * log_clean + (1 - pi) * log_corrupted - gate_kl(logit, alpha=bound.alpha)
+        raised = (per_cell * rows.asked).sum(-1)
+    return raised if kl is None else raised - kl
 
 
 class MixtureBound(torch.autograd.Function):
@@ -427,4 +435,4 @@ def _lay_out(likelihoods: list[Likelihood], counts: list[int]) -> list[Part]:
 
 def _levels(parts: list[Part], columns: Sequence[EncodedColumn]) -> list[int]:
     """How many levels each coded column has."""
-    return [len(c.levels) for p in parts if p.likelihood.coded for c in columns[p.columns]]  # type: ignore[union-attr]
+    return [len(c.levels) for p in parts if p.likelihood.coded for c in columns[p.columns]]

@@ -1,6 +1,6 @@
-"""Drift: what a column looked like when the model learned, and what it looks like now.
+"""What columns looked like when the model learned, what they look like now, and whether they moved.
 
-A summary counts the cells of every column: in bins or by level, missing, and impossible. Summaries of pieces of a table
+A profile counts the cells of every column: in bins or by level, missing, and impossible. Profiles of pieces of a table
 add up to that of the whole. Two of them are compared by the Jensen-Shannon divergence of their shares, in bits: 0 if
 they are equal, 1 if they have nothing in common.
 """
@@ -16,22 +16,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cellmend.model.encoding import KNOTS, Cells, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.columns import EncodedColumn
+from cellmend.model.encoding import Cells
 
 LEAST_MOVED = 0.02  # bits: a Gaussian that moved by a third of its deviation, or 2 % of the cells that became 10 %
 SURE = 4.5  # standard deviations of a normal that chance must be beaten by: once in 300,000 columns
 LEAST_EXPECTED = 5  # cells of a bin, in the smaller table; rarer bins count as one, or chance would look like a move
-RECENT = 2000  # rows that a summary should be about: of a smaller update the rows before it keep a part
+RECENT = 2000  # rows that a profile should be about: of a smaller update the rows before it keep a part
 
 Floats = NDArray[np.float64]
 Writer = Callable[[EncodedColumn, float], str]  # a model value in the user's words
 
 
 @dataclass(frozen=True)
-class ColumnSummary:
+class ColumnProfile:
     """How many cells of a column lie in each bin or have each level, are missing, or are none of these.
 
-    >>> (ColumnSummary((), (3.0, 1.0), 1.0, 0.0) + ColumnSummary((), (1.0, 0.0), 0.0, 2.0)).counts
+    >>> (ColumnProfile((), (3.0, 1.0), 1.0, 0.0) + ColumnProfile((), (1.0, 0.0), 0.0, 2.0)).counts
     (4.0, 1.0)
     """
 
@@ -40,11 +41,11 @@ class ColumnSummary:
     missing: float
     impossible: float
 
-    def __add__(self, other: ColumnSummary) -> ColumnSummary:
+    def __add__(self, other: ColumnProfile) -> ColumnProfile:
         counts = tuple(own + more for own, more in zip(self.counts, other.counts, strict=True))
-        return ColumnSummary(self.edges, counts, self.missing + other.missing, self.impossible + other.impossible)
+        return ColumnProfile(self.edges, counts, self.missing + other.missing, self.impossible + other.impossible)
 
-    def of(self, values: NDArray[np.float32], observed: NDArray[np.bool_]) -> ColumnSummary:
+    def of(self, values: NDArray[np.float32], observed: NDArray[np.bool_]) -> ColumnProfile:
         """Of other cells, (N,), in the same bins."""
         possible = observed & np.isfinite(values)
         known = values[possible]
@@ -66,44 +67,44 @@ class ColumnSummary:
         low, high = (np.array(each)[place] for each in ((self.edges[0], *self.edges), (*self.edges, self.edges[-1])))
         return rng.uniform(low, high).astype(np.float32), observed
 
-    def times(self, share: float) -> ColumnSummary:
+    def times(self, share: float) -> ColumnProfile:
         """As of this share of the rows."""
         counts = tuple(share * count for count in self.counts)
-        return ColumnSummary(self.edges, counts, share * self.missing, share * self.impossible)
+        return ColumnProfile(self.edges, counts, share * self.missing, share * self.impossible)
 
 
 @dataclass(frozen=True)
-class Summary:
+class Profile:
     """Of every modelled column of a table, in the order of its cells."""
 
     rows: int
-    columns: tuple[ColumnSummary, ...]
+    columns: tuple[ColumnProfile, ...]
 
     @classmethod
-    def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Summary:
+    def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Profile:
         """Bins that suit these cells, (N, D), and their counts."""
         values, observed = cells.values.cpu().numpy().T, cells.observed.cpu().numpy().T
         each = zip(columns, values, observed, strict=True)
         return cls(0, tuple(_bins(column, own[seen]) for column, own, seen in each)).of(cells)
 
-    def of(self, cells: Cells) -> Summary:
+    def of(self, cells: Cells) -> Profile:
         """Of other cells, (N, D), in the same bins."""
         values, observed = cells.values.cpu().numpy().T, cells.observed.cpu().numpy().T
         each = zip(self.columns, values, observed, strict=True)
-        return Summary(len(cells), tuple(own.of(value, seen) for own, value, seen in each))
+        return Profile(len(cells), tuple(own.of(value, seen) for own, value, seen in each))
 
-    def __add__(self, other: Summary) -> Summary:
+    def __add__(self, other: Profile) -> Profile:
         each = zip(self.columns, other.columns, strict=True)
-        return Summary(self.rows + other.rows, tuple(own + more for own, more in each))
+        return Profile(self.rows + other.rows, tuple(own + more for own, more in each))
 
-    def grown(self, columns: Sequence[EncodedColumn]) -> Summary:
+    def grown(self, columns: Sequence[EncodedColumn]) -> Profile:
         """With room for the levels that these columns have at their ends by now."""
         return replace(self, columns=tuple(_grown(own, c) for own, c in zip(self.columns, columns, strict=True)))
 
-    def followed_by(self, new: Summary) -> Summary:
+    def followed_by(self, new: Profile) -> Profile:
         """The newer one; if it is about few rows, with a part of this one to make up RECENT rows."""
         share = min(max(RECENT - new.rows, 0) / max(self.rows, 1), 1.0)
-        kept = Summary(round(share * self.rows), tuple(column.times(share) for column in self.columns))
+        kept = Profile(round(share * self.rows), tuple(column.times(share) for column in self.columns))
         return kept + new
 
     def draw(self, rows: int, rng: np.random.Generator) -> Cells:
@@ -116,39 +117,30 @@ class Summary:
         return {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Summary:
+    def from_json(cls, entry: dict[str, Any]) -> Profile:
         columns = [
-            ColumnSummary(tuple(each["edges"]), tuple(each["counts"]), each["missing"], each["impossible"])
+            ColumnProfile(tuple(each["edges"]), tuple(each["counts"]), each["missing"], each["impossible"])
             for each in entry["columns"]
         ]
         return cls(entry["rows"], tuple(columns))
 
 
-def _bins(column: EncodedColumn, values: NDArray[np.float32]) -> ColumnSummary:
-    """An empty summary with the bins of a column that holds these values, (N,)."""
-    if isinstance(column, LevelColumn):
-        return ColumnSummary((), (0.0,) * len(column.levels), 0.0, 0.0)
-    known = values[np.isfinite(values)]
-    at = column.knots if isinstance(column, RealColumn) else _quantiles(known) if len(known) else (0.0,)
+def _bins(column: EncodedColumn, values: NDArray[np.float32]) -> ColumnProfile:
+    """An empty profile with the bins of a column that holds these values, (N,)."""
+    at = column.edges(values[np.isfinite(values)])
     edges = np.unique(np.array(at, np.float32)).astype(float).tolist()
-    return ColumnSummary(tuple(edges), (0.0,) * (len(edges) + 1), 0.0, 0.0)
+    return ColumnProfile(tuple(edges), (0.0,) * (len(column.levels) or len(edges) + 1), 0.0, 0.0)
 
 
-def _quantiles(values: NDArray[np.float32]) -> tuple[float, ...]:
-    """Values (N,) that lie from the first percent of them to the last."""
-    return tuple(np.quantile(values, np.linspace(0.01, 0.99, KNOTS), method="lower").tolist())
+def _grown(profile: ColumnProfile, column: EncodedColumn) -> ColumnProfile:
+    more = max(len(column.levels) - len(profile.counts), 0)
+    return replace(profile, counts=profile.counts + (0.0,) * more)
 
 
-def _grown(summary: ColumnSummary, column: EncodedColumn) -> ColumnSummary:
-    if not isinstance(column, LevelColumn):
-        return summary
-    return replace(summary, counts=summary.counts + (0.0,) * (len(column.levels) - len(summary.counts)))
+# ---------------------------------------------------------------- two profiles compared
 
 
-# ---------------------------------------------------------------- two summaries compared
-
-
-def moved(columns: Sequence[EncodedColumn], then: Summary, now: Summary, write: Writer) -> dict[str, str]:
+def moved(columns: Sequence[EncodedColumn], then: Profile, now: Profile, write: Writer) -> dict[str, str]:
     """Columns that are no longer as they were, and how they moved, in a sentence each."""
     found = {}
     for column, before, after in zip(columns, then.columns, now.columns, strict=True):
@@ -157,7 +149,7 @@ def moved(columns: Sequence[EncodedColumn], then: Summary, now: Summary, write: 
     return found
 
 
-def _moves(column: EncodedColumn, then: ColumnSummary, now: ColumnSummary, write: Writer) -> Iterator[str]:
+def _moves(column: EncodedColumn, then: ColumnProfile, now: ColumnProfile, write: Writer) -> Iterator[str]:
     known = [sum(each.counts) for each in (then, now)]
     told = [count + each.impossible for count, each in zip(known, (then, now), strict=True)]
     # Each question by itself: that many more cells are missing does not say that the others moved.
@@ -165,12 +157,11 @@ def _moves(column: EncodedColumn, then: ColumnSummary, now: ColumnSummary, write
         gaps = [each.missing / max(each.missing + count, 1) for each, count in zip((then, now), told, strict=True)]
         yield f"it is missing in {percent(gaps[1])} of the rows, it was in {percent(gaps[0])}"
     if differ(np.array([then.impossible, known[0]]), np.array([now.impossible, known[1]])):
-        odd = [each.impossible / max(count, 1) for each, count in zip((then, now), told, strict=True)]
-        what = "hold a value that it did not know" if isinstance(column, LevelColumn) else "hold what it cannot"
-        yield f"{percent(odd[1])} of its cells {what}, {percent(odd[0])} did then"
+        unknown = [each.impossible / max(count, 1) for each, count in zip((then, now), told, strict=True)]
+        yield f"{percent(unknown[1])} of its cells {column.unknown}, {percent(unknown[0])} did then"
     if differ(np.array(then.counts), np.array(now.counts)):
         shares = [np.array(each.counts) / count for each, count in zip((then, now), known, strict=True)]
-        say = _of_levels if isinstance(column, LevelColumn) else _of_numbers
+        say = _of_numbers if then.edges else _of_levels
         yield say(column, then.edges, shares[0], shares[1], write)
 
 

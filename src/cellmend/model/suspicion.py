@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cellmend.model.encoding import Cells
-from cellmend.model.inference import Evidence
+from cellmend.model.evidence import Evidence
 
 EM_ROUNDS = 40  # at most
 SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
@@ -113,7 +113,7 @@ def _log(share: float) -> float:
     return math.log(share) if share > 0 else -math.inf
 
 
-def wrong_by(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
+def suspicion_log_odds(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
     """Log odds that each cell is wrong, (B, D), by all readings of its row; `alpha` is what they were judged with."""
     # In double precision, or a row's last digits would depend on where it stands among the others.
     own, row = (temper(each.double() - log_odds(alpha), rates.rare) for each in (evidence.readings, evidence.alone))
@@ -129,10 +129,10 @@ def expected_errors(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
     To tell dirty rows this is better than the sum of the suspicions: cells hidden because they look wrong no longer
     witness against each other.
     """
-    return torch.where(cells.observed, wrong_alone(ratio, cells, rates), 0.0).sum(-1)
+    return torch.where(cells.observed, suspicion_alone(ratio, cells, rates), 0.0).sum(-1)
 
 
-def wrong_alone(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
+def suspicion_alone(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
     """Probability that each cell is wrong, (B, D), with only itself hidden."""
     ratio = temper(ratio.double(), rates.rare)
     wrong = wrong_log_odds(ratio, ratio, cells.observed, rates).sigmoid()

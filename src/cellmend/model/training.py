@@ -1,151 +1,79 @@
-"""The one training loop."""
+"""Training: the bound of rows with some cells hidden is raised, and alpha is revised on the way."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Lock
-from types import MappingProxyType
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from cellmend.errors import TrainingError
 from cellmend.model.encoding import Cells, take_rows
-from cellmend.model.layers import SIDES, Side, rejoin
-from cellmend.model.network import RVAE, Alpha, Rows, elbo, gates, log_share, rows_of
+from cellmend.model.network import RVAE, Bound, Rows, elbo, gates, log_share, rows_of
+from cellmend.model.optimiser import Ascent, Watch, maximise
 
-CAPTURING = Lock()
-NOTHING_ELSE: Mapping[str, Tensor] = MappingProxyType({})
-PIECE = {"cpu": 2**30, "cuda": 2**14}  # weights that Adam updates as one; on a GPU by one block of threads
 REVISIONS = (0.1, 0.2, 0.35, 0.5, 0.7)  # when alpha is revised, as a share of the epochs
 
 
-def train(
-    network: RVAE,
-    cells: Cells,
-    *,
-    weights: str,
-    alpha: Alpha,
-    kl_weight: float,
-    hide: float,
-    epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    schedule: str,
-    weight_decay: float | Tensor,
-    generator: Generator,
-    on_epoch: Callable[[int], None],
-    revise: Callable[[], Tensor] | None = None,
-    time_limit: float | None = None,
-    patience: int | None = None,
-    team: Team | None = None,
-    keeper: Keeper | None = None,
-) -> Tensor:
-    """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned from: cells (N, D), the bound that is raised over them, and the share of cells hidden meanwhile.
 
-    With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With a
-    `kl_weight` of 0 nothing holds z to its prior, and it is the encoder's mean. With `revise`, alpha is but the start:
-    a few times it is asked for the alpha of every cell, (N, D). With a `time_limit` in seconds, or with `patience` for
-    epochs that bring nothing, they are fewer.
-
-    Stacked networks train side by side, each on its own cells (M, N, D) in its own order; the history
-    is (epochs, M). Cells, network and generator are on one device and nothing leaves it.
-
-    In a `team` the cells are this process's own, and all of them together learn what one would from all rows. A
-    `keeper` keeps the state after epochs, and gives back the last.
+    With `hide`, some cells of each row are hidden from the encoder, and the bound is about those alone. With `revise`,
+    alpha is but the start: a few times it is asked for the alpha of every cell, (N, D). Of stacked networks each has
+    its own cells, (M, N, D).
     """
 
-    learned = rows_of(network, cells, alpha=alpha)
-    log_corrupted = learned.floor - log_share(1 - alpha)
+    cells: Cells
+    bound: Bound
+    hide: float = 0.0
+    revise: Callable[[], Tensor] | None = None
+
+
+def train(network: RVAE, lesson: Lesson, ascent: Ascent, generator: Generator, watch: Watch) -> Tensor:
+    """Raise the ELBO with Adam; returns its mean per row over each epoch, (epochs,).
+
+    Stacked networks train side by side, each in its own order of rows; the history is then (epochs, M). Cells, network
+    and generator are on one device and nothing leaves it. In a team the cells are this process's own, and all
+    processes together learn what one would from all rows.
+    """
+    bound, team = lesson.bound, watch.team
+    learned = rows_of(network, lesson.cells, alpha=bound.alpha)
+    log_corrupted = learned.floor - log_share(1 - bound.alpha)
     packed = torch.stack([learned.values, learned.known, learned.favour, learned.floor])  # one look-up a step
-    clock = Clock(epochs, time_limit, patience)
     before: float | None = None  # the share of the epochs that was done when last asked
 
     def after_epoch(epoch: int) -> None:
         nonlocal before
-        start, before = epoch / epochs if before is None else before, clock.done(epoch + 1)
+        start, before = epoch / ascent.epochs if before is None else before, ascent.clock.done(epoch + 1)
         due = any(start + 1e-9 < share <= before + 1e-9 for share in REVISIONS)
-        if revise is not None and due and before < 1:  # after the last nothing is learned
-            torch.stack(gates(log_corrupted, alpha=revise()), out=packed[2:])  # a captured step reads it there
-        on_epoch(epoch)
+        if lesson.revise is not None and due and before < 1:  # after the last nothing is learned
+            torch.stack(gates(log_corrupted, alpha=lesson.revise()), out=packed[2:])  # a captured step reads it there
+        watch.on_epoch(epoch)
 
     def gain(rows: Tensor) -> Tensor:
         own = rows if team is None else team.place[rows]
         mine = ... if team is None else own >= 0  # of the batch; what is drawn for it is the same in all processes
         values, known, favour, floor = take_rows(packed, own[mine]).unbind(0)
-        seen, asked = hide_some(known, hide, generator, rows.shape, mine) if hide else (known, known)
+        seen, asked = hide_some(known, lesson.hide, generator, rows.shape, mine) if lesson.hide else (known, known)
         inputs = network.inputs_of(values, seen)
-        latent = network.encode_inputs(inputs) if kl_weight else None
+        latent = network.encode_inputs(inputs) if bound.kl_weight else None
         z = network.encode_mean(inputs) if latent is None else latent.at(latent.noise(rows.shape, generator)[mine])
-        batch = Rows(values, seen, asked, favour, floor)
-        bound = elbo(network, batch, z, latent, weights=weights, alpha=alpha, kl_weight=kl_weight)
         # Summed over rows, as in the authors' code: weight_decay is relative to it.
-        return bound.sum(-1)
+        return elbo(network, Rows(values, seen, asked, favour, floor), z, latent, bound).sum(-1)
 
-    history = maximise(
-        network,
-        gain,
-        cells.values.shape[:-1] if team is None else team.place.shape,
-        clock=clock,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        weight_decay=weight_decay,
-        generator=generator,
-        after_step=network.embeddings.limit,
-        on_epoch=after_epoch,
-        team=team,
-        keeper=keeper,
-        also_kept={"gates": packed[2:]},
-    )
+    every_row = lesson.cells.values.shape[:-1] if team is None else team.place.shape
+    kept = {"gates": packed[2:]}
+    watched = replace(watch, after_step=network.embeddings.limit, on_epoch=after_epoch, also_kept=kept)
+    history = maximise(network, gain, every_row, ascent, generator, watched)
     if not all(parameter.isfinite().all() for parameter in network.parameters()):
         raise TrainingError(
-            f"Training must end in finite weights; it diverged at learning_rate={learning_rate}. "
+            f"Training must end in finite weights; it diverged at learning_rate={ascent.learning_rate}. "
             "Hint: lower learning_rate or weight_decay."
         )
     return history
-
-
-class Clock:
-    """The epochs to come: all of them, or as many as the time limit, in seconds, allows; at least one.
-
-    With patience they also end once the gain of the last so many epochs is nowhere above what it was before.
-
-    >>> list(Clock(3)), Clock(4).done(1)
-    ([0, 1, 2], 0.25)
-    >>> Clock(9, patience=2).stalled(torch.tensor([1.0, 3.0, 2.0, 2.9]))
-    True
-    """
-
-    def __init__(self, epochs: int, time_limit: float | None = None, patience: int | None = None) -> None:
-        self.epochs, self.time_limit, self.patience = epochs, time_limit, patience
-        self.start = time.perf_counter()
-
-    def done(self, epoch: int) -> float:
-        """The share that is done after so many epochs."""
-        passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
-        return min(max(epoch / self.epochs, passed), 1.0)
-
-    def stalled(self, gains: Tensor) -> bool:
-        """Did the last of these epochs, (epochs,), bring nothing, to any of the networks?"""
-        if self.patience is None or len(gains) <= self.patience:
-            return False
-        return bool((gains[-self.patience :].amax(0) <= gains[: -self.patience].amax(0)).all())
-
-    def wait(self, device: torch.device) -> None:
-        """If time is limited, wait until the device has done what it was told: it runs behind."""
-        if self.time_limit is not None and device.type == "cuda":
-            torch.cuda.synchronize(device)
-
-    def __iter__(self) -> Iterator[int]:
-        for epoch in range(self.epochs):
-            if epoch and self.done(epoch) >= 1:
-                return
-            yield epoch
 
 
 def hide_some(
@@ -157,262 +85,3 @@ def hide_some(
     shown = torch.rand((*batch, known.shape[-1]), generator=generator, device=known.device) >= share
     left = known * shown[mine]
     return left, known - left
-
-
-class Team(Protocol):
-    """Processes that train one network together, each on its own rows."""
-
-    place: Tensor  # (N,) of every row of the whole, among this process's own; -1 if it is another's
-
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Replace each by its sum over all processes."""
-
-
-class Keeper(Protocol):
-    """Keeps what training needs to go on."""
-
-    def restore(self, state: Mapping[str, Tensor]) -> int:
-        """Fill in what was kept last, and say after how many epochs that was."""
-
-    def keep(self, epochs: int, state: Mapping[str, Tensor]) -> None:
-        """Keep the state after so many epochs."""
-
-
-def maximise(
-    network: nn.Module,
-    gain: Callable[[Tensor], Tensor],
-    every_row: Sequence[int],
-    *,
-    clock: Clock,
-    batch_size: int,
-    learning_rate: float,
-    schedule: str,
-    weight_decay: float | Tensor,
-    generator: Generator,
-    after_step: Callable[[], None],
-    on_epoch: Callable[[int], None],
-    team: Team | None = None,
-    keeper: Keeper | None = None,
-    also_kept: Mapping[str, Tensor] = NOTHING_ELSE,
-) -> Tensor:
-    """Raise a gain, summed over a batch of rows, with Adam; returns its mean per row over each epoch, (epochs,).
-
-    `every_row` is (N,), or (M, N) for M stacked networks: `gain` then gets rows (M, B) and gives (M,), and
-    `weight_decay` may be (M,).
-    """
-    device = generator.device
-    rate = torch.tensor(learning_rate, device=device)  # a tensor, so that a captured step sees it change
-    adam = Adam(network, rate, weight_decay, team)
-    total = torch.zeros(tuple(every_row[:-1]), device=device)
-
-    def step(rows: Tensor) -> None:
-        each = gain(rows)
-        adam.step(each.sum() if each.dim() else each)
-        after_step()
-        total.add_(each.detach())
-
-    run = Captured(step, batch_size, generator) if device.type == "cuda" else _each_batch(step, batch_size)
-    history = torch.zeros(clock.epochs, *total.shape, device=device)
-    state = adam.state | {"history": history, "generator": generator.get_state(), **also_kept}
-    done = keeper.restore(state) if keeper else 0
-    if done:
-        generator.set_state(state["generator"])
-    for epoch in clock:
-        if epoch < done:
-            continue
-        total.zero_()
-        rate.fill_(learning_rate * (rate_share(clock.done(epoch)) if schedule == "cosine" else 1.0))
-        with tensor_cores(device):
-            run(torch.rand(tuple(every_row), generator=generator, device=device).argsort(-1))
-        if team:
-            team.add_up([total])
-        history[epoch] = total / every_row[-1]
-        done = epoch + 1
-        clock.wait(device)
-        on_epoch(epoch)
-        if keeper:
-            keeper.keep(done, state | {"generator": generator.get_state()})
-        if clock.stalled(history[:done]):
-            break
-    return history[:done]
-
-
-def _each_batch(step: Callable[[Tensor], None], batch_size: int) -> Callable[[Tensor], None]:
-    """An epoch: a step for each batch of the order of rows, (N,)."""
-
-    def epoch(order: Tensor) -> None:
-        for rows in torch.split(order, batch_size, dim=-1):
-            step(rows)
-
-    return epoch
-
-
-def rate_share(done: float) -> float:
-    """The share of the learning rate when this share of the epochs is done: up in a twentieth, then down as a cosine.
-
-    >>> [round(rate_share(done), 2) for done in (0.0, 0.05, 0.5, 0.99)]
-    [0.2, 0.99, 0.5, 0.0]
-    """
-    return min(0.2 + 16 * done, 0.5 + 0.5 * math.cos(math.pi * done))
-
-
-def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tensor:
-    """The weight decay of stacked networks for `minimise`: one number if they agree, else (M,)."""
-    return decays[0] if len(set(decays)) == 1 else torch.tensor(decays, device=device)
-
-
-class Adam:
-    """Adam with torch's fused kernel; torch.optim loads a compiler first, which takes longer than many a fit.
-
-    `weight_decay` is a number, or for each of M stacked networks its own, (M,).
-    """
-
-    BETAS = (0.9, 0.999)
-    EPSILON = 1e-8
-
-    def __init__(
-        self, network: nn.Module, rate: Tensor, weight_decay: float | Tensor, team: Team | None = None
-    ) -> None:
-        self.team = team
-        self.weights: list[Tensor] = [each for each in network.parameters() if each.numel()]
-        self.rate, self.weight_decay = rate, weight_decay
-        self.pieces = self._pieces([each.detach() for each in self.weights])
-        self.means, self.squares = ([torch.zeros_like(each) for each in self.pieces] for _ in range(2))
-        self.done = torch.zeros((), device=rate.device)  # steps
-
-    @property
-    def state(self) -> dict[str, Tensor]:
-        """All that it needs to go on, the weights included."""
-        kept = {"weight": self.pieces, "mean": self.means, "square": self.squares}
-        return {f"{name}.{n}": each for name, tensors in kept.items() for n, each in enumerate(tensors)} | {
-            "done": self.done
-        }
-
-    def step(self, gain: Tensor) -> None:
-        """One step up."""
-        # The kernel takes gradients to lie in memory as the weights do.
-        gradients = [each.contiguous() for each in torch.autograd.grad(gain, self.weights)]
-        rejoin(gain.device)
-        if self.team:
-            self.team.add_up(gradients)
-        with torch.no_grad():
-            if isinstance(self.weight_decay, Tensor):
-                for gradient, weight in zip(gradients, self.weights, strict=True):
-                    gradient.addcmul_(weight, self.weight_decay.view(-1, *[1] * (weight.dim() - 1)), value=-1)
-            self.done.add_(1)
-            torch._fused_adam_(
-                self.pieces,
-                self._pieces(gradients),
-                self.means,
-                self.squares,
-                [],
-                [self.done] * len(self.pieces),
-                lr=self.rate,
-                beta1=self.BETAS[0],
-                beta2=self.BETAS[1],
-                weight_decay=0.0 if isinstance(self.weight_decay, Tensor) else self.weight_decay,
-                eps=self.EPSILON,
-                amsgrad=False,
-                maximize=True,
-            )
-
-    def _pieces(self, tensors: list[Tensor]) -> list[Tensor]:
-        return [piece for each in tensors for piece in each.view(-1).split(PIECE[self.rate.device.type])]
-
-
-class Captured:
-    """Epochs on a GPU, where many steps are one CUDA graph: their small kernels start at once, not one by one.
-
-    A graph finds its batches where they were when it was captured, so they are copied there. The first steps run as
-    they are, to warm up; so do all, if they cannot be captured.
-    """
-
-    WARM_UP = 3  # steps
-    TOGETHER = 32  # steps in a graph
-
-    def __init__(self, step: Callable[[Tensor], None], batch_size: int, generator: Generator) -> None:
-        self.step, self.batch_size, self.generator = step, batch_size, generator
-        self.stream, self.side = torch.cuda.Stream(), torch.cuda.Stream()
-        self.graphs: dict[tuple[int, ...], tuple[torch.cuda.CUDAGraph, Tensor]] = {}  # by steps and shape of a batch
-        self.warm: set[int] = set()  # batch sizes that ran as they are
-        self.possible = True
-
-    def __call__(self, order: Tensor) -> None:
-        SIDES[self.stream] = Side(self.side, [])
-        try:
-            self._epoch(order)
-        finally:
-            del SIDES[self.stream]
-
-    def _epoch(self, order: Tensor) -> None:
-        batches = torch.split(order, self.batch_size, dim=-1)
-        whole = [batch for batch in batches if batch.shape == batches[0].shape]
-        for alike in (whole, batches[len(whole) :]):
-            cold = self.WARM_UP if alike and alike[0].shape[-1] not in self.warm else 0
-            self.warm.update(batch.shape[-1] for batch in alike)
-            self._plainly(alike[:cold])
-            alike = alike[cold:]
-            many = len(alike) // self.TOGETHER * self.TOGETHER
-            for first in range(0, many, self.TOGETHER):
-                self._replay(alike[first : first + self.TOGETHER])
-            for batch in alike[many:]:
-                self._replay([batch])
-
-    def _replay(self, batches: Sequence[Tensor]) -> None:
-        rows = torch.stack(list(batches))
-        if self.possible and rows.shape not in self.graphs:
-            self._capture(rows.clone())
-        if not self.possible:
-            return self._plainly(batches)
-        graph, place = self.graphs[rows.shape]
-        place.copy_(rows)
-        return graph.replay()
-
-    def _capture(self, place: Tensor) -> None:
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.generator)
-        pool = next(iter(self.graphs.values()))[0].pool() if self.graphs else None
-        try:
-            # One at a time, and other threads may go on using the device.
-            with CAPTURING, torch.cuda.graph(graph, pool, self.stream, capture_error_mode="thread_local"):
-                for rows in place.unbind(0):
-                    self.step(rows)
-            self.graphs[place.shape] = graph, place
-        except RuntimeError:  # no memory left, or something in a step that cannot be captured
-            self.possible = False
-            for waiting in (self.generator, torch.cuda.default_generators[torch.cuda.current_device()]):
-                fresh = torch.Generator(waiting.device).manual_seed(waiting.initial_seed() + 1)
-                waiting.graphsafe_set_state(fresh.graphsafe_get_state())  # else it waits for the capture's end
-
-    def _plainly(self, batches: Sequence[Tensor]) -> None:
-        self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            for rows in batches:
-                self.step(rows)
-        torch.cuda.current_stream().wait_stream(self.stream)
-
-
-@contextmanager
-def tensor_cores(device: torch.device) -> Iterator[None]:
-    """On a GPU, products of float32 in TF32 meanwhile: 10 bits of each factor, which is enough to learn."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-@contextmanager
-def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error with the time left, moved on by calling it with how much is done."""
-    if not shown:
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.schema import DATE, IGNORE, Column, family, level_text, readable
+from cellmend.report.markup import cell_html, counted, cut, escaped, html_table
+from cellmend.report.portrait import Portrait
+from cellmend.table.schema import Column
+from cellmend.table.values import level_text, readable
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
-LONGEST_TEXT = 240  # letters of a cell that are shown
 LONGEST_LEVEL = 60
 BINS = 30  # of a histogram at most, without the two for gross values
 TAILS = (0.005, 0.995)  # quantiles: what lies beyond them may be gross and must not squash the rest
@@ -30,34 +32,13 @@ APART = 0.7  # of a bar between the gross values and the others
 LEVELS = 12  # of a column that get a line each
 
 
-@dataclass(frozen=True)
-class Portrait:
-    """One column before and after repair, and which of its cells are flagged."""
-
-    place: int  # in the table
-    schema: Column
-    before: pa.ChunkedArray  # dictionaries as their values
-    after: pa.ChunkedArray
-    flagged: Counts  # rows
-    repaired: Counts  # those of them that got a repair
-
-    @property
-    def is_changed(self) -> bool:
-        """Is there more to show than the values as they were?"""
-        return len(self.flagged) > 0
-
-
 def chart(column: Portrait) -> str:
     """The picture of a column: a histogram where values have distances, else its levels."""
-    type_, kind = column.before.type, column.schema.kind
-    if len(readable(column.before)) == 0:
+    if column.is_empty:
         return "<p>There is no value to draw.</p>"
-    if pa.types.is_date(type_) or pa.types.is_timestamp(type_) or (family(type_) == "number" and kind != "category"):
+    if column.has_distances:
         return _histogram(column)
-    # Text that is left out is different in almost every row, or the same in all.
-    if family(type_) == "other" or (kind == IGNORE and not column.is_changed):
-        return "<p>Not drawn.</p>"
-    return _levels(column)
+    return _levels(column) if column.has_levels else "<p>Not drawn.</p>"
 
 
 # ---------------------------------------------------------------- numbers and dates
@@ -163,7 +144,7 @@ def _numbers(values: pa.ChunkedArray) -> Numbers:
 def _unit_of(column: Portrait, numbers: Numbers) -> tuple[str, int]:
     """What an axis counts in, and its length in `numbers`: for times the longest unit that gives enough bins."""
     if not pa.types.is_temporal(column.before.type):
-        return ("D" if column.schema.kind == DATE else ""), 1
+        return ("D" if column.counts_days else ""), 1
     if pa.types.is_date(column.before.type):
         return UNITS[0]
     low, high = np.nanquantile(numbers, TAILS)
@@ -344,45 +325,3 @@ def _chosen(common: Counter[str], marked: Counter[str], column: Column) -> list[
     names += [name for name, _ in common.most_common(LEVELS) if name not in names][: LEVELS - len(names)]
     order = {level_text(level): place for place, level in enumerate(column.levels or ())}
     return sorted(names, key=lambda name: (order.get(name, len(order)), -common[name]))
-
-
-# ---------------------------------------------------------------- words and tables
-
-
-def escaped(value: str) -> str:
-    """Text from the table as it may stand in a page, cut if it is long."""
-    return escape(cut(value))
-
-
-def cut(value: str, longest: int = LONGEST_TEXT) -> str:
-    """A text that is not endless."""
-    return value if len(value) <= longest else value[: longest - 1] + "…"
-
-
-def cell_html(value: str) -> str:
-    """The text of a cell as it may stand in a page, also if nothing would be seen of it."""
-    return escaped(value) if value.strip() else "<i>empty text</i>"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "cell"), counted(1200, "cell")
-    ('1 cell', '1,200 cells')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def html_table(caption: str, style: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
-    """A table of HTML cells, the first of a line its heading; `head` is each column's heading and class."""
-    heads = "".join(f'<th scope="col" class="{name}">{word}</th>' for word, name in head.items())
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>'
-        + "".join(f'<td class="{name}">{cell}</td>' for cell, name in zip(rest, [*head.values()][1:], strict=True))
-        + "</tr>"
-        for first, *rest in lines
-    )
-    return (
-        f'<table class="{style}"><caption class="unseen">{caption}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )

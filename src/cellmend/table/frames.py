@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from cellmend.errors import TableError
-from cellmend.table.schema import LARGEST_EXACT_WHOLE, Level, family, level_text
+from cellmend.table.values import LARGEST_EXACT_WHOLE, family, level_text
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,12 @@ class Change:
 
     rows: NDArray[np.bool_]  # (N,) which cells
     values: NDArray[np.float64]  # one for each of them
-    levels: tuple[Level, ...] | None  # None: the values are the numbers themselves
+    levels: tuple[Any, ...] | None  # None: the values are the numbers themselves
+
+    @classmethod
+    def to_cells(cls, rows: NDArray[np.bool_], cells: Sequence[Any]) -> Change:
+        """New cells as they are, one for each of the rows."""
+        return cls(rows, np.arange(len(cells), dtype=np.float64), tuple(cells))
 
     @property
     def needs_text(self) -> bool:
@@ -43,31 +48,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Suspect:
-    """One cell that its column's own values speak against, whatever the rest of the row says."""
-
-    row: int
-    column: int  # place in the table
-    suspicion: float
-    meant: tuple[str, ...]  # what may have been meant, the nearest first; none if nobody knows
-    reason: str
-    readable: bool  # does the cell say something that a model can learn from?
-
-    @property
-    def hidden(self) -> bool:
-        """Is the cell taken for missing by the model?"""
-        return not self.readable and self.suspicion >= 0.5
-
-
-@dataclass(frozen=True)
-class Table:
-    """The user's table as it came, to give back the same kind; as Arrow; and as understood, to learn from."""
+class Frame:
+    """The user's table as it came, to give back the same kind, and as Arrow."""
 
     native: Any  # a DataFrame, or a numpy array
     arrow: pa.Table  # column names as text, NaN as null
-    understood: pa.Table  # text that holds numbers or dates as those; NaN where it should and does not
-    readers: Mapping[str, Any] = field(default_factory=dict)  # how columns of text and dates were understood
-    suspects: tuple[Suspect, ...] = ()
 
     @property
     def is_array(self) -> bool:
@@ -115,7 +100,7 @@ class Table:
         if self.gives_pandas:
             return _write_pandas(self.native, changes)
         if isinstance(self.native, pa.Table):
-            return _write_arrow(self.native, changes)
+            return write_arrow(self.native, changes)
         return self._write_frame(changes)
 
     def _write_frame(self, changes: dict[int, Change]) -> Any:
@@ -124,7 +109,7 @@ class Table:
         if not old:
             return frame.clone().to_native()
         arrow = pa.table({column.name: column.to_arrow() for column in old.values()})
-        written = _write_arrow(arrow, dict(enumerate(changes[place] for place in old)))
+        written = write_arrow(arrow, dict(enumerate(changes[place] for place in old)))
         new = zip(old.values(), nw.from_arrow(written, backend=self._backend).iter_columns(), strict=True)
         return frame.with_columns(*(n.cast(o.dtype) if _fits(n, o) else n for o, n in new)).to_native()
 
@@ -132,10 +117,10 @@ class Table:
 # ---------------------------------------------------------------- reading
 
 
-def read_table(X: Any) -> Table:
+def read_frame(X: Any) -> Frame:
     """A pandas, polars or pyarrow table, or a 2-d array, read once.
 
-    >>> read_table(np.eye(2)).arrow.column_names
+    >>> read_frame(np.eye(2)).arrow.column_names
     ['x0', 'x1']
     """
     try:
@@ -151,10 +136,10 @@ def read_table(X: Any) -> Table:
             f"{len(names)} feature(s) (shape=({len(frame)}, {len(names)})) while a minimum of 1 is required."
         )
     arrow = pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names)
-    return Table(X, arrow, arrow)
+    return Frame(X, arrow)
 
 
-def _read_array(X: Any) -> Table:
+def _read_array(X: Any) -> Frame:
     if hasattr(X, "collect"):
         raise TableError("A table must be in memory; this one is lazy. Hint: pass table.collect().")
     if isinstance(X, pa.RecordBatch):
@@ -163,7 +148,7 @@ def _read_array(X: Any) -> Table:
     names = [f"x{position}" for position in range(numbers.shape[1])]
     columns = [_nan_to_null(pa.chunked_array([column])) for column in numbers.T.copy()]
     arrow = pa.table(columns, names=names)
-    return Table(X if isinstance(X, np.ndarray) else numbers, arrow, arrow)
+    return Frame(X if isinstance(X, np.ndarray) else numbers, arrow)
 
 
 def _unmasked(X: Any) -> Any:
@@ -233,7 +218,8 @@ def _write_array(array: NDArray[Any], changes: dict[int, Change]) -> NDArray[Any
     return written
 
 
-def _write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
+def write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
+    """The table with new cells in the columns at these positions; types stay where they can hold them."""
     for position, change in changes.items():
         field, old = table.schema.field(position), table.column(position).combine_chunks()
         room = pa.string() if change.needs_text and family(field.type) != "text" else field.type

@@ -1,0 +1,144 @@
+"""How results are told: JSON and tables on standard output, sentences and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Shown
+from rich.text import Text
+
+from cellmend.errors import CellmendError
+
+if TYPE_CHECKING:
+    from cellmend.benchmark.evaluation import Evaluation
+    from cellmend.findings.finding import Finding
+    from cellmend.jobs import Job, Repaired
+    from cellmend.settings import Threshold
+
+SHOWN = 25  # findings printed
+LABELS = ("kind", "column", "method")  # columns of text, among columns of numbers
+
+stderr = Console(stderr=True)
+
+
+def say(*sentences: str) -> None:
+    """Tell a person, on standard error."""
+    for sentence in sentences:
+        stderr.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def say_failed(error: CellmendError | OSError | MemoryError) -> None:
+    """One sentence rounded_text why a command stopped."""
+    said = f"cellmend: {error or type(error).__name__}"
+    stderr.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Tells what came of a command, as the user wants to hear it."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @contextmanager
+    def reading(self, table: str) -> Iterator[None]:
+        """Shows that a table is being read, on a terminal."""
+        if self.quiet or not stderr.is_terminal:
+            yield
+        else:
+            with stderr.status(f"Reading {table}"):
+                yield
+
+    def notes(self, sentences: Sequence[str]) -> None:
+        """What a person should know, unless nothing is to be said."""
+        if not self.quiet:
+            say(*sentences)
+
+    def json(self, result: dict[str, Any]) -> None:
+        """What a program should know, if asked for."""
+        if self.as_json:
+            typer.echo(json.dumps(result))
+
+    def job(self, job: Job, written: Sequence[Path], *, findings: bool = True) -> None:
+        """What came of finding and repairing: JSON, or the worst findings, and a summary beside it."""
+        if Path("-") not in written:
+            self.json(job.summary() | {"written": [str(path) for path in written]})
+        if findings and job.mended.found and not self.quiet and not self.as_json:
+            Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+        flagged, abstained = len(job.mended.found), len(job.mended.found) - job.repaired
+        cells = job.source.table.num_rows * job.source.table.num_columns
+        false = f"about {job.mended.expected_false:.0f} of them may be right"
+        left = f"{abstained:,} are left as they are, because nothing tells what they were"
+        self.notes(
+            [
+                f"{flagged:,} of {cells:,} cells look wrong ({job.threshold}); {false}.",
+                f"{job.repaired:,} are repaired; {left}.",
+                *job.notes,
+                f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s.",
+            ]
+        )
+
+    def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str]) -> None:
+        """What came of repairing a table of any size."""
+        self.json(asdict(done) | {"threshold": str(threshold), "written": list(written)})
+        found = f"{done.flagged:,} of {done.cells:,} cells look wrong ({threshold})"
+        self.notes([f"{found}; {done.repaired:,} are repaired.", f"Written: {', '.join(written)}."])
+
+    def model(self, model: Path, rows: int, notes: Sequence[str], start: float) -> None:
+        """What came of fitting or updating; `start` is by time.perf_counter."""
+        seconds = time.perf_counter() - start
+        self.json({"model": str(model), "rows": rows, "seconds": seconds, "notes": list(notes)})
+        self.notes([*notes, f"Written: {model}, {seconds:.0f} s."])
+
+    def evaluation(self, found: Evaluation, notes: Sequence[str]) -> None:
+        """How well errors that were put in were found and repaired."""
+        if self.as_json:
+            self.json(found.to_json() | {"notes": list(notes)})
+            return
+        tables = {"By kind of error": found.by_kind, "By column": found.by_column, "Compared": found.baselines}
+        for title, each in tables.items():
+            if each is not None:
+                Console().print(_numbers_table(title, each))
+        flagged, wrong = (f"{100 * found.overall[name]:.0f} %" for name in ("precision", "recall"))
+        said = f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged."
+        self.notes([*notes, said, "Errors that the table had before count as false alarms here."])
+
+
+def _numbers_table(title: str, table: Any) -> Shown:
+    """A table of labels, counts and measures; cells with nothing to measure are empty."""
+    shown = Shown(title=title)
+    for name in table.column_names:
+        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right")
+    for line in table.to_pylist():
+        shown.add_row(*(Text(_as_number(cell)) for cell in line.values()))
+    return shown
+
+
+def _as_number(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return ""
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+
+
+def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
+    from cellmend.table.values import rounded_text, shortened
+
+    shown = Shown(title=f"Most suspicious cells of {name}")
+    for title in ("row", "column", "value", "suspicion", "repair", "expected"):
+        shown.add_column(title, justify="left" if title == "column" else "right")
+    for line in findings:
+        expected = (
+            "" if line.low is None or line.high is None else f"{rounded_text(line.low)} to {rounded_text(line.high)}"
+        )
+        repair = "" if line.repair is None else shortened(line.repair)
+        cells = (line.row, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
+        shown.add_row(*(Text(str(cell)) for cell in cells))  # Text: nothing in it is taken for markup
+    return shown

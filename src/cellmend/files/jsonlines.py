@@ -1,0 +1,70 @@
+"""JSON Lines: a table in objects, one a line; lines in which no cell was changed stay as they were."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cellmend.errors import FileError
+from cellmend.files.cells import column_of, differences, typed_like
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """The lines of a JSON Lines file and the table in them."""
+
+    lines: list[bytes]  # line ends included
+    places: list[int]  # (N,) the line of each row
+    table: pa.Table
+
+    def with_table(self, changed: pa.Table) -> bytes:
+        """The file with the cells of this table; a line in which none differs is as it was."""
+        lines, names = list(self.lines), self.table.column_names
+        for row, cells in differences(self.table, changed).items():
+            place = self.places[row]
+            lines[place] = _with_values(lines[place], {names[column]: cell for column, cell in cells.items()})
+        return b"".join(lines)
+
+
+def read_json_lines(content: bytes, name: str) -> JsonLines:
+    """A JSON Lines file's bytes; columns are all names that occur, in the order in which they do."""
+    lines = content.splitlines(keepends=True)
+    places = [place for place, line in enumerate(lines) if line.strip()]
+    rows = [_json_object(lines[place], name, place + 1) for place in places]
+    names = dict.fromkeys(key for row in rows for key in row)
+    if not names:
+        raise FileError(f"{name} must hold a table; it is empty.")
+    return JsonLines(lines, places, pa.table({key: column_of([row.get(key) for row in rows]) for key in names}))
+
+
+def _json_object(line: bytes, name: str, number: int) -> dict[str, Any]:
+    with suppress(ValueError):
+        if isinstance(found := json.loads(line), dict):
+            return found
+    raise FileError(f"{name} must hold a JSON object in every line; line {number} holds none.")
+
+
+def _with_values(line: bytes, values: Mapping[str, Any]) -> bytes:
+    """A line of JSON with new values, as wide or as narrow as it was.
+
+    >>> _with_values(b'{"id":7,"city":"Ulm"}\\r\\n', {"city": "Köln"}).decode()
+    '{"id":7,"city":"Köln"}\\r\\n'
+    """
+    old = json.loads(line)
+    new = old | {name: typed_like(old.get(name), value) for name, value in values.items()}
+    written = json.dumps(new, ensure_ascii=False, separators=(", ", ": ") if b'": ' in line else (",", ":"))
+    mark = codecs.BOM_UTF8 if line.startswith(codecs.BOM_UTF8) else b""
+    return mark + written.encode() + line[len(line.rstrip(b"\r\n")) :]
+
+
+def write_json_lines(table: pa.Table, path: Path) -> None:
+    """A new file."""
+    lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in table.to_pylist())
+    path.write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,143 @@
+"""What the clean component expects at flagged cells, and which other cells of the row matter to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cellmend.model.encoding import Cells
+from cellmend.model.evidence import Reconstruction, best, for_each_network, over_networks, probabilities_of
+from cellmend.model.network import RVAE
+
+LIKELY_LEVELS = 3  # named in a reason at most
+NAMED_COLUMNS = 3  # in a reason at most
+REMOVED_COLUMNS = 6  # to see whether they matter: several may tell the same
+ENOUGH = 0.8  # of the change that removing all of them makes; further columns are not named
+NO_INFLUENCE = 0.05  # log density, or probability: then nothing in the row matters
+LONGEST_CHUNK = 8192  # rows decoded at once for that
+
+Meant = dict[tuple[int, int], list[float]]  # for cells of some rows, by row and model column, values to choose from
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the clean component expects at one flagged cell, in model units."""
+
+    row: int
+    column: int  # model column
+    value: float
+    repair: float
+    low: float  # NaN where the column has no order, as high
+    high: float
+    likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
+    meant: float  # of the values that may have been meant the likeliest; NaN if there are none
+    matter: tuple[int, ...] = ()  # columns that matter most to the expectation; model columns
+
+
+@torch.no_grad()
+def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, meant: Meant) -> list[Expectation]:
+    """Expectations for the cells `flagged` (B, D) of some rows; `meant` has for some of them values to choose from."""
+    rows, columns = flagged.nonzero(as_tuple=True)
+    asked, place = torch.unique(rows, return_inverse=True)  # bounds take long: of flagged rows only
+    bounds = network.interval(seen.decoded[..., asked, :])
+    low, high = ((bound.mean(0) if bound.dim() == 3 else bound)[place, columns] for bound in bounds)
+    repair = seen.values[rows, columns]
+    # The mean of a distribution with several humps can lie outside of the middle nine tenths.
+    held = cells.values[rows, columns]
+    numbers = torch.stack([held, repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (4, F)
+    likely: list[list[tuple[int, float]]] = [[] for _ in rows]
+    for span, probabilities in probabilities_of(network, seen.decoded):
+        own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
+        at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
+        top = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
+        for cell, levels, chances in zip(own.tolist(), top.indices.tolist(), top.values.tolist(), strict=True):
+            likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
+    chosen = _choose(network, cells, seen, meant)
+    places = zip(rows.tolist(), columns.tolist(), strict=True)
+    return [
+        Expectation(row, column, value, mean, least, most, levels, chosen.get((row, column), np.nan))
+        for (row, column), value, mean, least, most, levels in zip(places, *numbers.tolist(), likely, strict=True)
+    ]
+
+
+def _choose(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], float]:
+    """Of the values that may have been meant at a cell the one that the rest of the row makes likeliest."""
+    asked = [(row, column, value) for (row, column), values in meant.items() for value in values]
+    if not asked:
+        return {}
+    rows, columns, values = (torch.tensor(each) for each in zip(*asked, strict=True))
+    tried = cells[rows.to(cells.values.device)]
+    filled, every = tried.values.clone(), torch.arange(len(rows))
+    filled[every, columns] = values.to(filled)
+    asked_of = for_each_network(network, Cells(filled, torch.ones_like(tried.observed)))
+    log_clean = over_networks(network.log_clean(asked_of, seen.decoded[..., rows.to(filled.device), :]))
+    chosen: dict[tuple[int, int], tuple[float, float]] = {}
+    for (row, column, value), score in zip(asked, log_clean[every, columns].tolist(), strict=True):
+        if (row, column) not in chosen or score > chosen[row, column][0]:
+            chosen[row, column] = score, value
+    return {cell: value for cell, (_, value) in chosen.items()}
+
+
+@torch.no_grad()
+def with_reasons(network: RVAE, cells: Cells, shown: Tensor, expected: Sequence[Expectation]) -> list[Expectation]:
+    """The expectations with the columns whose removal changes them most, rows counted within `cells`.
+
+    `shown` (B, D) are the cells that speak for the others: observed, and not wrong themselves.
+    """
+    each_time = max(1, LONGEST_CHUNK // (cells.values.shape[1] + 1))
+    pieces = (expected[start : start + each_time] for start in range(0, len(expected), each_time))
+    return [explained for piece in pieces for explained in _explained(network, cells, shown, piece)]
+
+
+def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expectation]) -> Iterator[Expectation]:
+    """Columns are removed one after the other, each time the one that changes the expectation most.
+
+    One by one would not do: of x, y and carat, each of which tells z, the removal of a single one changes nothing.
+    """
+    rows = torch.tensor([each.row for each in piece], device=shown.device)
+    own = torch.tensor([each.column for each in piece], device=shown.device)
+    every = torch.arange(len(piece), device=shown.device)
+    left = shown[rows]  # (F, D)
+    left[every, own] = False
+    values, whole, rounds = cells.values[rows], left.clone(), []
+    for _ in range(min(REMOVED_COLUMNS, left.shape[1])):
+        change = torch.where(left, _changes(network, values, whole, left, own), -1.0)  # (F, D)
+        most, column = change.max(-1)
+        rounds.append((most, column))
+        left[every, column] = False
+    changes, columns = (torch.stack(each, -1) for each in zip(*rounds, strict=True))  # (F, rounds)
+    for each, change, order in zip(piece, changes.tolist(), columns.tolist(), strict=True):
+        wanted = max(ENOUGH * max(change), NO_INFLUENCE)
+        enough = next((place for place, reached in enumerate(change, 1) if reached >= wanted), 0)
+        yield replace(each, matter=tuple(order[: min(enough, NAMED_COLUMNS)]))
+
+
+def _changes(network: RVAE, values: Tensor, whole: Tensor, left: Tensor, own: Tensor) -> Tensor:
+    """How far the expectation of each cell's own column is from that by the `whole` row, when of what is `left` of it
+    each other column is removed too, (F, D): of levels the total variation, of numbers how much less likely the value
+    expected before becomes, as a logarithm, since an expectation may also become vague.
+    """
+    cells, columns = values.shape
+    shown = left.unsqueeze(1).repeat(1, columns + 1, 1)  # (F, D + 1, D), the last with nothing removed
+    inner = torch.arange(columns, device=left.device)
+    shown[:, inner, inner] = False
+    shown[:, -1] = whole
+    asked = Cells(values.unsqueeze(1).expand(shown.shape).flatten(0, 1), shown.flatten(0, 1))
+    decoded = network.decode(network.encode(for_each_network(network, asked)).mu)
+    every = torch.arange(cells, device=own.device)
+    expected = best(network, decoded).view(cells, columns + 1, columns)[:, -1]  # (F, D)
+    tried = Cells(expected.repeat_interleave(columns + 1, 0), torch.ones_like(asked.observed))
+    likely = over_networks(network.log_clean(for_each_network(network, tried), decoded))
+    likely = likely.view(cells, columns + 1, columns)[every, :, own]  # (F, D + 1)
+    change = (likely[:, -1:] - likely[:, :-1]).clamp_min(0)
+    for span, probabilities in probabilities_of(network, decoded):
+        coded = ((own >= span.start) & (own < span.stop)).nonzero()[:, 0]
+        if len(coded):
+            of_all = probabilities.view(cells, columns + 1, *probabilities.shape[1:])
+            each = of_all[coded, :, own[coded] - span.start]  # (f, D + 1, C)
+            change[coded] = (each[:, :-1] - each[:, -1:]).abs().sum(-1) / 2
+    return change

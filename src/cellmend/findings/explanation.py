@@ -1,0 +1,177 @@
+"""One flagged cell in the user's words: what was probably meant, and why it looks wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cellmend.findings.expectation import Expectation
+from cellmend.findings.finding import Finding
+from cellmend.findings.wording import Wording
+from cellmend.model.columns import EncodedColumn
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.values import shortened
+
+LEAST_LIKELY = 0.05  # a level less probable than this is not named
+
+
+def explain(
+    expected: Expectation, suspicion: float, suspect: Suspect | None, words: Wording, *, abstain: bool
+) -> Finding:
+    """One expectation in the user's units and words; `suspect` is what the column itself has against the cell.
+
+    With `abstain` there is no repair where the row leaves the value open.
+    """
+    column = words.encoder.columns[expected.column]
+    expected = _within_reach(expected, column)
+    value = words.value(expected.row, column.name)
+    low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
+    given = [words.neighbour(expected.row, other) for other in expected.matter]
+    usual = _usual(expected, column, words)
+    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
+        repair, why = suspect.meant[0], suspect.reason
+    elif suspect is not None:
+        fits = column.fits(expected.meant, expected.low, expected.high)
+        if suspect.meant and (fits or np.isnan(expected.meant)):
+            repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
+        else:
+            rounded = words.rounded(column, value, expected)
+            repair = _repair(expected, column, words, abstain) if rounded is None else rounded
+            why = f"{suspect.reason}; {usual_for(given, usual)}"
+    else:
+        repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
+        slip = slipped_point(expected, column, words) if abstain else None
+        if slip is not None:
+            repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
+    if repair is None:
+        why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
+    return Finding(
+        row=expected.row,
+        column=column.name,
+        value=value,
+        suspicion=suspicion,
+        repair=repair,
+        low=_bound(low, words, column),
+        high=_bound(high, words, column),
+        reason=why,
+    )
+
+
+def _within_reach(expected: Expectation, column: EncodedColumn) -> Expectation:
+    """The interval without what the column never holds: no amounts below 0, no percentages above 100."""
+    least, most = min(column.reach[0], expected.repair), max(column.reach[1], expected.repair)
+    return replace(expected, low=max(expected.low, least), high=min(expected.high, most))
+
+
+def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
+    """A cell of a column that is not modelled, from what the column itself has against it."""
+    name = table.names[suspect.column]
+    value = table.arrow.column(suspect.column)[suspect.row].as_py()
+    repair = suspect.meant[0] if suspect.meant else None
+    why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
+    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why)
+
+
+def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
+    chance = expected.likely[0][1] if expected.likely else 0.0
+    is_open = column.is_open(expected.low, expected.high, chance)
+    return None if abstain and is_open else words.write(column, expected.repair)
+
+
+def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) -> Any:
+    """The cell's own digits with the decimal point where they fit; None if they fit nowhere, or by chance."""
+    meant = column.moved_point(expected.value, expected.low, expected.high)
+    return None if meant is None else words.write(column, meant)
+
+
+def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
+    if not column.levels:
+        return "the rest of the row does not tell the value"
+    named = [shortened(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]
+    return f"{_listed(named)} are all possible" if len(named) > 1 else "no value is likely"
+
+
+def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | None:
+    """A bound as a number; what is said otherwise, as dates are, has none."""
+    notation = words.table.notations.get(column.name)
+    is_number = isinstance(bound, int | float) and (notation is None or notation.in_words(bound) is None)
+    return float(bound) if is_number else None
+
+
+def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
+    """What is usual at a cell: likely levels with probabilities, or an interval."""
+    if expected.likely:
+        levels = [(words.write(column, level), chance) for level, chance in expected.likely]
+        named = [f"{shortened(level)} ({100 * chance:.0f} %)" for level, chance in levels if chance >= LEAST_LIKELY]
+        return " or ".join(named)
+    return f"{words.say(column, expected.low)} to {words.say(column, expected.high)}"
+
+
+def usual_for(given: Sequence[str], usual: str) -> str:
+    """What is usual, given the columns that matter.
+
+    >>> usual_for(["x 5.12", "y 5.15"], "3.15 to 3.21")
+    'for x 5.12 and y 5.15 it is usually 3.15 to 3.21'
+    """
+    return f"for {_listed(given)} it is usually {usual}" if given else f"for a row like this it is usually {usual}"
+
+
+def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str:
+    """The reason in words.
+
+    >>> say_why("z", 31.8, "3.15 to 3.21", ["x 5.12", "y 5.15", "depth 61.8"])
+    'z is 31.8; for x 5.12, y 5.15 and depth 61.8 it is usually 3.15 to 3.21'
+    >>> say_why("sex", "Male", "Female (97 %)")
+    'sex is Male; for a row like this it is usually Female (97 %)'
+    """
+    return f"{name} is {shortened(value)}; {usual_for(given, usual)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def swapped(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, with another reason where two numbers of a row lie each where the other is expected.
+
+    >>> x = Finding(3, "x", 9.0, 0.9, 4.0, 3.9, 4.1, "x is 9")
+    >>> y = Finding(3, "y", 4.0, 0.9, 9.1, 8.9, 9.2, "y is 4")
+    >>> [finding.reason for finding in swapped([x, y])]
+    ['x is 9; it looks swapped with y', 'y is 4; it looks swapped with x']
+    """
+    by_row: dict[int, list[int]] = {}
+    for place, finding in enumerate(findings):
+        if finding.low is not None and finding.repair is not None and not np.isnan(_number(finding)):
+            by_row.setdefault(finding.row, []).append(place)
+    changed = list(findings)
+    for places in by_row.values():
+        for one in places:
+            for other in places:
+                if one < other and _fits(findings[one], findings[other]) and _fits(findings[other], findings[one]):
+                    changed[one], changed[other] = (
+                        _swap(findings[one], findings[other]),
+                        _swap(findings[other], findings[one]),
+                    )
+    return changed
+
+
+def _fits(one: Finding, other: Finding) -> bool:
+    if other.low is None or other.high is None:
+        return False
+    return other.low <= _number(one) <= other.high and _number(one) != _number(other)
+
+
+def _number(finding: Finding) -> float:
+    try:
+        return float(finding.value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _swap(one: Finding, other: Finding) -> Finding:
+    reason = f"{one.column} is {shortened(one.value)}; it looks swapped with {other.column}"
+    return replace(one, repair=other.value, reason=reason)

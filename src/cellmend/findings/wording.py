@@ -1,0 +1,116 @@
+"""Cells of a table in the user's units and words, and repairs as changes of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cellmend.findings.expectation import Expectation, Meant
+from cellmend.findings.finding import Finding
+from cellmend.model.columns import EncodedColumn, in_words
+from cellmend.model.encoding import TableEncoder
+from cellmend.table.frames import Change
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.texts import Notation
+from cellmend.table.values import as_text, shortened
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is needed to speak of a table's cells in the user's units and words."""
+
+    table: ReadTable
+    encoder: TableEncoder
+
+    def write(self, column: EncodedColumn, value: float) -> Any:
+        """A model value as the user's column holds it."""
+        decoded = column.decode_one(value)
+        notation = self._notations.get(self.table.names.index(column.name))
+        return decoded if notation is None else notation.write(decoded, column.decimals)
+
+    def say(self, column: EncodedColumn, value: float) -> str:
+        """A model value for a sentence."""
+        return in_words(column, value, self.table.notations.get(column.name))
+
+    def read(self, column: EncodedColumn, texts: Sequence[str]) -> list[float]:
+        """Texts of a column as model values; those that it does not know are left out."""
+        notation = self.table.notations.get(column.name)
+        values = pa.chunked_array([pa.array(texts, pa.string())])
+        understood = values if notation is None else pa.chunked_array([notation.read(values).values])
+        return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
+
+    def writers(self) -> dict[int, Callable[[Any], Any]]:
+        """For each modelled position that holds text or dates, how a number is written there."""
+        return {
+            position: partial(notation.write, decimals=column.decimals)
+            for column, position in zip(self.encoder.columns, self.encoder.positions, strict=True)
+            if (notation := self._notations.get(position)) is not None
+        }
+
+    @cached_property
+    def _notations(self) -> dict[int, Notation]:
+        """By place, those of columns that hold text or dates; found out once, since every cell is looked at."""
+        names, types = self.table.names, self.table.arrow.schema.types
+        return {
+            names.index(name): notation
+            for name, notation in self.table.notations.items()
+            if pa.types.is_temporal(types[names.index(name)]) or self.table.frame.holds_text(names.index(name))
+        }
+
+    def meant(self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]) -> Meant:
+        """Of cells of these rows the model values that may have been meant, by place in `rows` and model column."""
+        places = {row: place for place, row in enumerate(rows.tolist())}
+        columns = {position: d for d, position in enumerate(self.encoder.positions)}
+        return {
+            (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
+            for (row, position), suspect in suspects.items()
+            if row in places and position in columns and suspect.meant
+        }
+
+    def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
+        """The repairs of each column, by its place in the table."""
+        by_column: dict[str, dict[int, Any]] = {}
+        for finding in found:
+            if finding.repair is not None:
+                by_column.setdefault(finding.column, {})[finding.row] = finding.repair
+        levels = {column.name for column in self.encoder.columns if column.levels}
+        changes = {}
+        for name, new in by_column.items():
+            position, ordered = self.table.names.index(name), sorted(new)
+            rows = np.zeros(self.table.rows, dtype=bool)
+            rows[ordered] = True
+            values = [new[row] for row in ordered]
+            if name in levels or any(not isinstance(value, int | float) for value in values):
+                changes[position] = Change.to_cells(rows, values)
+            else:
+                changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
+        return changes
+
+    def spelled(self, column: EncodedColumn, suspect: Suspect, meant: float) -> Any:
+        """The text that may have been meant and says this model value; the nearest if the model knows none."""
+        texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
+        text = texts[0] if texts else suspect.meant[0]
+        position = self.table.names.index(column.name)
+        return text if position in self._notations or np.isnan(meant) else column.decode_one(meant)
+
+    def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
+        """A number that only has too many decimals, without those; None if it lies where it is not expected."""
+        notation = self.table.notations.get(column.name)
+        number = None if notation is None else notation.rounded(as_text(value))
+        meant = None if number is None else column.within(number, expected.low, expected.high)
+        return None if meant is None else self.write(column, meant)
+
+    def value(self, row: int, name: str) -> Any:
+        """What stands in a cell, as the user's table has it."""
+        return self.table.arrow[name][row].as_py()
+
+    def neighbour(self, row: int, column: int) -> str:
+        """A column that matters and what stands in it: "x 5.12"."""
+        name = self.encoder.columns[column].name
+        return f"{name} {shortened(self.value(row, name))}"

@@ -1,0 +1,404 @@
+"""What is learned of one column: its values as the network sees them, and back.
+
+Each kind of column answers for itself: how it is encoded and written, whether a row leaves its value open, where its
+bins lie, and how it is spoken of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.errors import SchemaError, TableError
+from cellmend.table.frames import Change
+from cellmend.table.schema import Column
+from cellmend.table.texts import Notation
+from cellmend.table.values import Level, family, level_text, plain, rounded_text, shortened
+
+MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
+RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decimals
+KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
+GROSS = 50  # times the width of the middle half of a column's values
+USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
+NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
+FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
+CONFIDENT = 0.5  # probability of the best level, or the row leaves the value open
+WIDEST = 0.7  # of the column's whole width may be left open by the row
+SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
+WIDEST_SLIP = 0.15  # how often digits may fit by chance
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers as learned: where its values lie and how finely they are written."""
+
+    name: str
+    kind: str
+    mean: float
+    sd: float
+    decimals: int | None  # None: as fine as floats are
+
+    levels: ClassVar[tuple[Level, ...]] = ()
+    reach = (-math.inf, math.inf)  # between these lie all values that are not gross
+    unknown: ClassVar[str] = "hold what it cannot"  # its cells, where it can do nothing with them
+
+    def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Model values in the user's units, at the column's resolution."""
+        with np.errstate(over="ignore"):
+            numbers = np.nan_to_num(self._to_units(values))
+        return numbers if self.decimals is None else _round(numbers, self.decimals)
+
+    def decode_one(self, value: float) -> float | int:
+        """One model value in the user's units."""
+        number = float(self.decode(np.array([value]))[0])
+        return int(number) if self.decimals == 0 else number
+
+    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
+        return Change(rows, self.decode(values), levels=None)
+
+    def in_words(self, value: float) -> str:
+        """A model value for a sentence."""
+        return rounded_text(self.decode_one(value))
+
+    def is_open(self, low: float, high: float, chance: float) -> bool:
+        """Does a row leave open what the value is? It expects model values from low to high, the best by `chance`."""
+        return False
+
+    def fits(self, value: float, low: float, high: float) -> bool:
+        """May a model value that was probably meant stand where low to high is expected?"""
+        return True
+
+    def moved_point(self, value: float, low: float, high: float) -> float | None:
+        """The model value with the decimal point where its digits fit; None if there is no such place."""
+        return None
+
+    def within(self, number: float, low: float, high: float) -> float | None:
+        """A number in the user's units as a model value, if that lies between low and high; else None."""
+        return None
+
+    def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
+        """Where the bins of model values (n,) meet that a profile counts."""
+        if len(values) == 0:
+            return (0.0,)
+        return np.quantile(values, np.linspace(0.01, 0.99, KNOTS), method="lower").tolist()
+
+    def _to_units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values
+
+
+@dataclass(frozen=True)
+class RealColumn(NumberColumn):
+    """Standardised with the mean and deviation of the table as it came, errors included; if `robust`, without those
+    so gross (9999 among tens) that all other values would be the same beside them."""
+
+    knots: tuple[float, ...]  # rising, standardised; between them lie nearly all values
+    reach: tuple[float, float] = (-FARTHEST, FARTHEST)  # standardised
+
+    @classmethod
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
+        numbers = _numbers(column.name, column.kind, values)
+        numbers = numbers[~np.isnan(numbers)]  # neither gaps nor what cannot be read
+        mean, sd = _mean_and_sd(numbers[~_gross(numbers)] if robust else numbers)
+        decimals = _decimals(numbers, single=values.type == pa.float32())
+        with np.errstate(over="ignore"):
+            standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
+        usual = standardised[~_gross(numbers)]
+        reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
+        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots(standardised).tolist()), reach)
+
+    def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
+        return np.clip(standardised, -FARTHEST, FARTHEST)
+
+    def in_units(self, value: float) -> float:
+        """A model value in the user's units, not rounded."""
+        return value * self.sd + self.mean
+
+    def to_model(self, number: float) -> float:
+        """A number in the user's units as a model value."""
+        return (number - self.mean) / self.sd
+
+    def is_open(self, low: float, high: float, chance: float) -> bool:
+        return 0 < WIDEST * (self.knots[-1] - self.knots[0]) < high - low
+
+    def fits(self, value: float, low: float, high: float) -> bool:
+        return low <= value <= high
+
+    def moved_point(self, value: float, low: float, high: float) -> float | None:
+        """Numbers spread evenly over the logarithm: digits fit by chance as often as the interval is wide on that
+        scale, and only where that is seldom does it count."""
+        least, most, number = (self.in_units(bound) for bound in (low, high, value))
+        if least * most <= 0 or number * least <= 0 or abs(math.log10(most / least)) > WIDEST_SLIP:
+            return None
+        fitting = (number * 10.0**places for places in SLIPS if least <= number * 10.0**places <= most)
+        return next((self.to_model(each) for each in fitting), None)
+
+    def within(self, number: float, low: float, high: float) -> float | None:
+        value = self.to_model(number)
+        return value if low <= value <= high else None
+
+    def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
+        return self.knots
+
+    def _to_units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values * self.sd + self.mean
+
+
+@dataclass(frozen=True)
+class CountColumn(NumberColumn):
+    """Left as it is; negative and broken numbers are what a count cannot hold."""
+
+    @classmethod
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
+        numbers = _numbers(column.name, column.kind, values)
+        numbers = numbers[~np.isnan(numbers)]
+        # Without the largest: one gross error would make the usual counts look impossible.
+        usual = np.minimum(numbers, np.quantile(numbers, USUAL_COUNTS)) if len(numbers) else numbers
+        learned = cls(column.name, column.kind, *_mean_and_sd(usual), _decimals(numbers, single=False))
+        if learned.mean > FARTHEST:
+            raise SchemaError(
+                f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "
+                f"their mean is {learned.mean:,.0f}. Hint: declare it as real."
+            )
+        return learned
+
+    def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        numbers = _numbers(self.name, self.kind, values)
+        possible = (numbers >= 0) & (numbers == np.round(numbers))
+        return np.where(possible, np.minimum(numbers, FARTHEST), np.nan)
+
+
+@dataclass(frozen=True)
+class LevelColumn:
+    """A column of categories as learned: its levels; a cell is their number."""
+
+    name: str
+    kind: str
+    levels: tuple[Level, ...]
+
+    decimals: ClassVar[None] = None
+    reach = (-math.inf, math.inf)
+    unknown: ClassVar[str] = "hold a value that it did not know"
+
+    @classmethod
+    def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
+        learned = cls(column.name, column.kind, tuple(column.levels or cls._learn_levels(column, values)))
+        if values.null_count < len(values) and not np.isfinite(learned._codes(values)).any():
+            raise SchemaError(
+                f"The levels of column {column.name!r} must be among its values; of {list(learned.levels)} none is."
+            )
+        return learned
+
+    def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        codes = self._codes(values)
+        of_levels = {_family_of(level) for level in self.levels}
+        if family(values.type) in of_levels or np.isfinite(codes).any() or values.null_count == len(values):
+            return codes
+        raise TableError(
+            f"Column {self.name!r} was fitted as {self.kind} and must hold {min(of_levels)} values such as "
+            f"{self.levels[0]!r}; it holds {values.type}. Hint: convert the column as it was when fitted."
+        )
+
+    def grown(self, values: pa.ChunkedArray, doubtful: Collection[Any]) -> Self:
+        """With the values at its end that it does not know and that several of these cells hold; not doubtful ones.
+
+        >>> column = LevelColumn("city", "category", ("Rome", "Oslo"))
+        >>> column.grown(pa.chunked_array([["Ulm"] * 5 + ["Oslo"] * 5 + ["Olso"]]), {"Roma"}).levels
+        ('Rome', 'Oslo', 'Ulm')
+        """
+        if family(values.type) not in {_family_of(level) for level in self.levels}:
+            return self
+        known = {level_text(level) for level in (*self.levels, *doubtful)}
+        found = pc.value_counts(plain(values).drop_null())
+        often = found.field("values").filter(pc.greater_equal(found.field("counts"), NEW_LEVEL)).to_pylist()
+        new = sorted(_as_level(value) for value in often if value == value and level_text(value) not in known)
+        return replace(self, levels=(*self.levels, *new))
+
+    def decode_one(self, value: float) -> Level:
+        """The level of this number."""
+        return self.levels[int(value)]
+
+    def in_words(self, value: float) -> str:
+        """A level for a sentence."""
+        return shortened(self.decode_one(value))
+
+    def is_open(self, low: float, high: float, chance: float) -> bool:
+        """Does a row leave open which level it is?"""
+        return chance < CONFIDENT
+
+    def fits(self, value: float, low: float, high: float) -> bool:
+        """Levels have no place where they are not expected."""
+        return True
+
+    def moved_point(self, value: float, low: float, high: float) -> None:
+        """Levels have no decimal point."""
+
+    def within(self, number: float, low: float, high: float) -> None:
+        """Levels lie between no numbers."""
+
+    def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
+        """Each level is a bin of its own."""
+        return ()
+
+    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
+        return Change(rows, values, levels=self.levels)
+
+    @classmethod
+    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
+        if family(values.type) == "other" or values.null_count == len(values):
+            came = values.type if values.null_count < len(values) else "nothing but gaps"
+            raise SchemaError(
+                f"Column {column.name!r} is {column.kind} and must hold text, numbers or booleans; it holds {came}. "
+                "Hint: declare it as ignore."
+            )
+        distinct = pc.unique(plain(values).drop_null()).to_pylist()
+        by_text = {level_text(value): _as_level(value) for value in distinct}
+        return sorted(by_text.values())
+
+    def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        """The level's number for each cell, NaN where missing or unseen; texts are compared once a value."""
+        known = {level_text(level): float(number) for number, level in enumerate(self.levels)}
+        distinct = plain(values).combine_chunks().dictionary_encode()
+        number_of = [known.get(level_text(value), np.nan) for value in distinct.dictionary.to_pylist()]
+        indices = distinct.indices.fill_null(len(number_of)).to_numpy(zero_copy_only=False)
+        return np.array([*number_of, np.nan])[indices]
+
+
+class OrdinalColumn(LevelColumn):
+    """A column of ordered levels; numbers have their order, that of text must be given."""
+
+    @classmethod
+    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
+        if family(values.type) == "text":
+            raise SchemaError(
+                f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
+                f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
+            )
+        return super()._learn_levels(column, values)
+
+
+EncodedColumn = RealColumn | CountColumn | LevelColumn
+ENCODED: dict[str, type[EncodedColumn]] = {
+    "real": RealColumn,
+    "category": LevelColumn,
+    "count": CountColumn,
+    "ordinal": OrdinalColumn,
+}
+
+
+def in_words(column: EncodedColumn, value: float, notation: Notation | None) -> str:
+    """A model value for a sentence about a column that is written so."""
+    said = None if notation is None else notation.in_words(column.decode_one(value))
+    return column.in_words(value) if said is None else said
+
+
+def column_from_json(entry: dict[str, Any]) -> EncodedColumn:
+    """A column as a model file holds it."""
+    entry = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return ENCODED[entry["kind"]](**entry)
+
+
+def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
+    """The column as float64, NaN where missing."""
+    if values.null_count == len(values):
+        return np.full(len(values), np.nan)
+    if family(values.type) not in ("number", "boolean"):
+        _refuse_text(name, kind, values)
+    numbers = plain(values).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    if np.isinf(numbers).any():
+        row = int(np.isinf(numbers).argmax())
+        raise TableError(
+            f"Column {name!r} is {kind} and must hold finite numbers; row {row} holds {numbers[row]} (infinity). "
+            "Hint: leave the cell empty if it is unknown."
+        )
+    return numbers
+
+
+def _refuse_text(name: str, kind: str, values: pa.ChunkedArray) -> None:
+    cells = values.to_pylist()
+    odd = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
+    row = odd if odd is not None else next(row for row, cell in enumerate(cells) if cell is not None)
+    hint = (
+        "convert the column to numbers"
+        if odd is None
+        else f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
+    )
+    raise TableError(f"Column {name!r} is {kind} and must hold numbers; row {row} holds {cells[row]!r}. Hint: {hint}.")
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return cell is None or math.isfinite(float(cell))
+    except (TypeError, ValueError):
+        return False
+
+
+def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and deviation, also of numbers whose squares overflow."""
+    size = max(float(np.abs(numbers).max(initial=0.0)), float(np.finfo(np.float64).tiny))
+    if len(numbers) == 0:
+        return 0.0, 1.0
+    mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
+    return mean, sd if sd > 0 else 1.0
+
+
+def _gross(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers are farther from the middle than GROSS times the width of the middle half.
+
+    >>> _gross(np.array([9.0, 10.0, 10.0, 11.0, 9999.0])).tolist()
+    [False, False, False, False, True]
+    """
+    if len(numbers) == 0:
+        return np.zeros(0, dtype=bool)
+    low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))
+    with np.errstate(over="ignore"):
+        return (np.abs(numbers - middle) > GROSS * (high - low)) & (high > low)
+
+
+def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """KNOTS places from the 1st to the 99th percentile, half of them by rank and half by distance.
+
+    By rank alone, a column that is mostly 0 would have all its knots there.
+
+    >>> _knots(np.array([0.0] * 90 + [16.0] * 10))[[0, 7, 8, 9, 15, 16]]
+    array([ 0.,  0.,  1.,  3., 15., 16.])
+    """
+    if len(numbers) == 0:
+        return np.zeros(KNOTS)
+    by_rank = np.quantile(numbers, np.linspace(0.01, 0.99, KNOTS))
+    by_distance = np.linspace(by_rank[0], by_rank[-1], KNOTS)
+    return np.sort(np.concatenate([by_rank[::2], by_distance[1::2]]))
+
+
+def _decimals(numbers: NDArray[np.float64], *, single: bool) -> int | None:
+    """How many decimals the column's values have, nearly all of them; `single`: they came as float32."""
+    precision = np.float32 if single else np.float64
+    for decimals in range(MOST_DECIMALS + 1):
+        rounded = _round(numbers, decimals).astype(precision)
+        if len(numbers) and np.mean(rounded == numbers.astype(precision)) >= RESOLUTION_SHARE:
+            return decimals
+    return None
+
+
+def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """np.round, also where its multiplication overflows: numbers that large have no decimals."""
+    with np.errstate(over="ignore"):
+        rounded = np.round(numbers, decimals)
+    return np.where(np.isfinite(rounded), rounded, numbers) + 0.0  # and -0 is 0
+
+
+def _as_level(value: Any) -> Any:
+    """Whole numbers as such, however the column holds them."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _family_of(level: Level) -> str:
+    return "text" if isinstance(level, str) else "boolean" if isinstance(level, bool) else "number"

@@ -1,0 +1,198 @@
+"""Judge: what a model says of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+from torch.nn.functional import softplus
+
+from cellmend.errors import SettingError
+from cellmend.model.encoding import Cells, EncodedTable
+from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
+from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
+from cellmend.model.model import Model
+from cellmend.model.network import Bound
+from cellmend.model.published import (
+    cell_nll,
+    cell_pi,
+    cell_pi_clamped,
+    judge_whole_rows,
+    lower_bound,
+    reconstruct,
+)
+from cellmend.model.suspicion import ErrorRates, expected_errors, log_odds, suspicion_alone, suspicion_log_odds
+from cellmend.progress import progress
+from cellmend.settings import SCORES, Settings, one_of
+from cellmend.table.readtable import ReadTable
+
+Floats = NDArray[np.float64]
+Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Some rows of a table, all that was found out about them, and what they should be like."""
+
+    rows: NDArray[np.int64]  # (n,) places in the table
+    cells: Cells  # (n, D)
+    log_odds: Tensor  # (n, D) that each cell is wrong
+    seen: Reconstruction  # the rows as the clean component sees them
+
+    @property
+    def trusted(self) -> Tensor:
+        """Cells that speak for the others, (n, D): observed, and not wrong themselves."""
+        return self.cells.observed & self.cells.values.isfinite() & (self.log_odds.sigmoid() < 0.5)
+
+
+class Judge:
+    """Answers about tables by a model, by the method of the settings or by another one."""
+
+    def __init__(self, model: Model, settings: Settings, method: str | None = None) -> None:
+        self.model, self.settings = model, settings
+        self.method = settings.check_method(method)
+        self.hides = settings.repair_method == "hidden"
+        # As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says.
+        self.rates = model.calibration.rates if self.hides else published_rates(settings.alpha)
+
+    def encode(self, table: ReadTable) -> EncodedTable:
+        """The table as the network sees it."""
+        return EncodedTable(table, self.model.encoder.encode(table))
+
+    # ------------------------------------------------------------ of cells
+
+    def suspicion(self, encoded: EncodedTable) -> Floats:
+        """Probability that each cell is wrong, (N, all columns), by the model and by its column alone."""
+        return self._with_suspects(encoded.table, self._score(encoded, self._suspicion)[0])
+
+    def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
+        """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
+        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[self._score_kind(kind)]
+        return self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+
+    # ------------------------------------------------------------ of rows
+
+    def row_scores(self, encoded: EncodedTable, kind: str | None = None) -> Floats:
+        """How bad each row is, (N,): its expected number of wrong cells, or the paper's sums."""
+        kind = self._score_kind(kind)
+        if kind != "suspicion":
+            return self._score(encoded, {"pi": cell_pi_clamped, "nll": cell_nll}[kind])[0].sum(axis=1)
+        if not self.hides:
+            return self._score(encoded, self._suspicion)[0].sum(axis=1)
+        cells = encoded.cells[filled_up(torch.arange(len(encoded.cells)))].to(self.model.device)
+        errors = expected_errors(hidden_ratio(self.model.network, cells), cells, self.rates).cpu().numpy()
+        return errors[: len(encoded.cells)] + self.suspected(encoded.table)
+
+    def suspicion_and_row_scores(self, encoded: EncodedTable) -> tuple[Floats, Floats]:
+        """Both at once, (N, all columns) and (N,), each row judged by itself."""
+        if self.settings.repair_method in ("one-stage", "two-stage"):
+            raise SettingError(
+                "To judge rows by themselves repair_method must be 'hidden' or 'map'; "
+                f"{self.settings.repair_method!r} draws for all rows together. "
+                "Hint: set_params(repair_method='map')."
+            )
+        cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
+        more = self.suspected(encoded.table) if self.hides else 0.0
+        return self._with_suspects(encoded.table, cells), rows.sum(axis=1) + more
+
+    def suspected(self, table: ReadTable) -> Floats:
+        """Suspicion of the cells of each row that the model does not see, (N,)."""
+        modelled, rows = set(self.model.encoder.positions), np.zeros(table.rows)
+        for each in table.suspects:
+            if each.column not in modelled or each.hidden:
+                rows[each.row] += each.suspicion
+        return rows
+
+    def log_likelihood(self, encoded: EncodedTable) -> float:
+        """Mean log probability of a row, its cells hidden in turn; with the methods of the paper the mean ELBO."""
+        settings, network = self.settings, self.model.network
+        bound, found = Bound(settings.weights, settings.alpha, settings.kl_weight), []
+        for first, cells in in_chunks(network, encoded.cells):
+            if self.method == "hidden":
+                found.append(log_hidden(self._judge(first, cells)[0], cells, alpha=settings.alpha))
+            else:
+                found.append(lower_bound(network, cells, bound, self.model.generator(first)))
+        return float(torch.cat(found).double().mean())
+
+    # ------------------------------------------------------------ of what they should have been
+
+    def examine(self, encoded: EncodedTable, rows: NDArray[np.int64] | None = None) -> Iterator[Examined]:
+        """These rows, or all, in chunks, with the odds that their cells are wrong and what they should be like."""
+        if rows is None or self.method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
+            rows = np.arange(len(encoded.cells))
+        padded = encoded.cells[filled_up(torch.from_numpy(rows))]
+
+        def examined(first: int, cells: Cells) -> Examined:
+            evidence, generator = self._judge(first, cells)
+            seen = reconstruct(self.model.network, cells, evidence, method=self.method, generator=generator)
+            own = rows[first : first + len(cells)]
+            odds = self._log_odds(evidence, cells)
+            return Examined(own, cells[: len(own)], odds[: len(own)], seen.first(len(own)))
+
+        yield from each_chunk(self.model.network, padded, examined)
+
+    # ------------------------------------------------------------ steps shared by the above
+
+    def _judge(self, first: int, cells: Cells) -> tuple[Evidence, Generator]:
+        """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
+        generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
+        if self.method == "hidden":
+            return judge_hidden(network, cells, alpha=alpha), generator
+        weights = self.settings.weights
+        return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
+
+    def _score(self, encoded: EncodedTable, *scores: Score) -> list[Floats]:
+        """Each score of every modelled cell, (N, D); 0 where missing."""
+        rows = len(encoded.cells)
+
+        def scored(first: int, cells: Cells) -> list[Floats]:
+            evidence, _ = self._judge(first, cells)
+            each = [torch.where(cells.observed, score(evidence, cells), 0.0).double() for score in scores]
+            return [found.contiguous().cpu().numpy() for found in each]
+
+        parts, done = [], 0
+        with progress("Scoring", rows, shown=self.settings.verbose) as show:
+            for part in each_chunk(self.model.network, encoded.cells[filled_up(torch.arange(rows))], scored):
+                parts.append(part)
+                done += len(part[0])
+                show(min(done, rows))
+        return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
+
+    def _log_odds(self, evidence: Evidence, cells: Cells) -> Tensor:
+        return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self.settings.alpha)
+
+    def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
+        return self._log_odds(evidence, cells).sigmoid()
+
+    def _exact_suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
+        """-log(1 - suspicion), from the log odds so that nothing is cut off."""
+        return softplus(self._log_odds(evidence, cells))
+
+    def _share_of_row(self, evidence: Evidence, cells: Cells) -> Tensor:
+        """What each cell adds to the score of its row, (B, D)."""
+        kind = self._score_kind(None)
+        if kind == "suspicion":
+            return suspicion_alone(evidence.alone - log_odds(self.settings.alpha), cells, self.rates)
+        return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
+
+    def _score_kind(self, kind: str | None) -> str:
+        if kind == "pi" and self.settings.weights == "none":
+            raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
+        best = "suspicion" if self.hides else "nll" if self.settings.weights == "none" else "pi"
+        return one_of("kind", kind or best, SCORES)
+
+    def _with_suspects(self, table: ReadTable, cells: Floats) -> Floats:
+        """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
+        whole = self.model.encoder.spread(cells, table)
+        for suspect in table.suspects:
+            whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
+        return whole
+
+
+def published_rates(alpha: float) -> ErrorRates:
+    """Every cell stands for itself, as in the paper."""
+    return ErrorRates(rows=1.0, cells=1 - alpha, rare=0.0)

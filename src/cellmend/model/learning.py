@@ -1,0 +1,178 @@
+"""Learning a model from a table: begin, train, finish. Many menders or processes together take the same steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
+from cellmend.model.evidence import for_each_network
+from cellmend.model.hidden import hidden_ratio
+from cellmend.model.judge import Judge, published_rates
+from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
+from cellmend.model.network import RVAE, Bound
+from cellmend.model.optimiser import Ascent, Watch
+from cellmend.model.profile import Profile
+from cellmend.model.suspicion import RARE_SHARE, clean_priors, estimate_rates, expected_errors
+from cellmend.model.training import Lesson, train
+from cellmend.progress import progress
+from cellmend.settings import Settings
+from cellmend.table.reader import TableReader
+from cellmend.table.readtable import ReadTable
+
+SMALL_TABLE = 4000  # rows
+STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
+RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
+FULL_RATE = 256
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """A table that is read and encoded, a network for it, and the rows that it will learn from."""
+
+    reader: TableReader
+    encoder: TableEncoder
+    encoded: EncodedTable
+    network: RVAE
+    cells: Cells  # all rows, or `train_rows` of them
+    seed: int
+
+
+def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Model, EncodedTable]:
+    """A model of the table, and the table as the model sees it."""
+    start = begin(reader, table, settings)
+    history = climb(start.network, lesson_for(start.network, start.cells, settings), settings, start.seed)
+    return finish(start, start.network, history, settings), start.encoded
+
+
+def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
+    """Encoding and an untrained network, and what to train on."""
+    encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
+    seed = int(check_random_state(settings.random_state).randint(2**31))
+    device = find_device(settings.device)
+    network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
+    encoded = EncodedTable(table, encoder.encode(table))
+    return Untrained(reader, encoder, encoded, network, sample(encoded.cells, settings, seed).to(device), seed)
+
+
+def sample(cells: Cells, settings: Settings, seed: int) -> Cells:
+    """The rows to learn from: all, or `train_rows` of them."""
+    if settings.train_rows is None or len(cells) <= settings.train_rows:
+        return cells
+    drawn = torch.randperm(len(cells), generator=torch.Generator().manual_seed(seed))
+    return cells[drawn[: settings.train_rows].sort().values]
+
+
+def lesson_for(network: RVAE, cells: Cells, settings: Settings) -> Lesson:
+    """What a network learns from these cells (N, D) alone."""
+    of_each = for_each_network(network, cells)
+
+    def revise() -> Tensor:
+        return clean_priors(hidden_ratio(network, cells), cells.observed).expand(of_each.values.shape)
+
+    return lesson(of_each, settings, revise)
+
+
+def lesson(cells: Cells, settings: Settings, revise: Callable[[], Tensor], alpha: Tensor | None = None) -> Lesson:
+    """Cells to learn from by some settings; `revise` gives the alpha of every cell that the network would now have."""
+    bound = Bound(settings.weights, settings.alpha if alpha is None else alpha, settings.kl_weight)
+    revised = settings.hide and settings.weights != "none"
+    return Lesson(cells, bound, settings.hide, revise if revised else None)
+
+
+def climb(
+    network: RVAE,
+    lesson: Lesson,
+    settings: Settings,
+    seed: int,
+    *,
+    weight_decay: Tensor | float | None = None,
+    watch: Watch | None = None,
+) -> Tensor:
+    """Train one network or many; returns the mean bound of each epoch, (epochs,) or (epochs, M)."""
+    watch = watch or Watch()
+    rows = lesson.cells.values.shape[-2] if watch.team is None else len(watch.team.place)
+    batch_size = settings.batch_size or batch_for(rows)
+    ascent = Ascent(
+        settings.epochs,
+        batch_size,
+        settings.learning_rate or rate_for(batch_size),
+        settings.schedule,
+        settings.weight_decay if weight_decay is None else weight_decay,
+        settings.time_limit,
+        settings.patience,
+    )
+    generator = torch.Generator(lesson.cells.values.device).manual_seed(seed)
+    with progress("Fitting", settings.epochs, shown=settings.verbose) as show:
+        return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
+
+
+def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings) -> Model:
+    """The model that came of it, with all that is known beside the weights."""
+    model = Model(
+        reader=start.reader,
+        encoder=start.encoder,
+        network=network,
+        calibration=Calibration(published_rates(settings.alpha), math.nan, settings.repair_method),
+        profile=Profile.learn(start.encoder.columns, start.cells),
+        replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
+        seed=start.seed,
+        history=mean_history(history),
+    )
+    return replace(model, calibration=calibrate(model, start.encoded, start.cells, settings))
+
+
+def calibrate(model: Model, encoded: EncodedTable, cells: Cells, settings: Settings) -> Calibration:
+    """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
+    hidden, judge = settings.repair_method == "hidden", Judge(model, settings)
+    rates = published_rates(settings.alpha)
+    if settings.hide or hidden:
+        ratio = hidden_ratio(model.network, cells)
+        rates = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
+    scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
+    if hidden and len(cells) == len(encoded.cells):
+        scores = scores + judge.suspected(encoded.table)
+    return Calibration(rates, float(np.quantile(-scores, 1 - settings.alpha)), settings.repair_method)
+
+
+def keep(wanted: int, seed: int, replay: Replay, new: Cells) -> Cells:
+    """So many rows, of those kept before and of new ones: each that was ever learned from is as likely as any other."""
+    kept = replay.cells
+    wanted = min(wanted, len(kept) + len(new))
+    from_new = max(round(wanted * len(new) / (replay.stands_for + len(new))), wanted - len(kept))
+    generator = torch.Generator().manual_seed(seed)
+    chosen = [
+        cells[torch.randperm(len(cells), generator=generator)[:count].sort().values.to(cells.values.device)]
+        for cells, count in ((kept, wanted - from_new), (new, from_new))
+    ]
+    return chosen[0].above(chosen[1])
+
+
+def mean_history(history: Tensor) -> list[float]:
+    """Mean bound of each epoch, also of several networks, (epochs,) or (epochs, M)."""
+    return (history.mean(-1) if history.dim() == 2 else history).tolist()
+
+
+def batch_for(rows: int) -> int:
+    """How many rows a step takes, of a table with so many.
+
+    >>> [batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
+    [16, 50, 312, 1024]
+    """
+    return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
+
+
+def rate_for(batch_size: int) -> float:
+    """The learning rate that suits batches of this size: small ones say less, and large steps would go astray.
+
+    >>> [round(rate_for(rows), 4) for rows in (16, 128, 1024)]
+    [0.002, 0.0028, 0.004]
+    """
+    low, high = RATES
+    return min(max(high * math.sqrt(batch_size / FULL_RATE), low), high)

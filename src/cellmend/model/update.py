@@ -1,0 +1,85 @@
+"""Learning more: new rows and new levels, without forgetting what was learned before."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, replace
+
+import numpy as np
+
+from cellmend.errors import SettingError
+from cellmend.model.encoding import Cells, EncodedTable
+from cellmend.model.hidden import imagine
+from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_history, sample
+from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
+from cellmend.model.network import RVAE, grow
+from cellmend.model.profile import RECENT
+from cellmend.model.suspicion import ErrorRates
+from cellmend.settings import Settings
+from cellmend.table.readtable import ReadTable
+
+REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an update learns them again beside the new ones
+
+
+def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
+    """The model with new levels, and with weights that know the new rows too."""
+    grown = _with_new_levels(model, table, settings)
+    encoded = EncodedTable(table, grown.encoder.encode(table))
+    new = sample(encoded.cells, settings, model.seed).to(grown.device)
+    both = new.above(remember(grown, len(new)))
+    history = climb(grown.network, lesson_for(grown.network, both, settings), settings, model.seed)
+    found = calibrate(grown, encoded, new, settings)
+    kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
+    return replace(
+        grown,
+        reader=model.reader.followed_by(table),
+        calibration=_followed_by(model.calibration, found, len(new)),
+        history=[*model.history, *mean_history(history)],
+        profile=grown.profile.followed_by(grown.profile.of(new)),
+        replay=Replay(keep(settings.keep_rows, model.seed, kept, new), kept.stands_for + len(new)),
+    )
+
+
+def _with_new_levels(model: Model, table: ReadTable, settings: Settings) -> Model:
+    """A copy with room for the values that several new rows hold and that look like no misspelling."""
+    reader = model.reader
+    free = [column.name for column in reader.schema if column.kind == "category" and not column.levels]
+    doubtful = {name: reader.checks.doubtful(table.understood, name) for name in free}
+    encoder = model.encoder.grown(table, doubtful)
+    network = as_one(draw_networks(encoder.columns, settings, model.seed)).to(find_device(settings.device))
+    _grow(model.network, network)
+    return replace(model, encoder=encoder, network=network, profile=model.profile.grown(encoder.columns))
+
+
+def _grow(small: RVAE, large: RVAE) -> None:
+    try:
+        grow(small, large)
+    except (RuntimeError, AttributeError) as error:
+        raise SettingError(
+            f"To update, the sizes of the network must be as they were when fitted; they are not ({error}). "
+            "Hint: fit again."
+        ) from None
+
+
+def remember(model: Model, rows: int) -> Cells:
+    """Rows to learn again beside this many new ones: those that were kept, and imagined ones to make up enough."""
+    kept, (least, most) = model.replay.cells.to(model.device), REMEMBERED
+    more = max(min(max(rows, least), most) - len(kept), 0)
+    start = model.profile.draw(more, np.random.default_rng(model.seed)).to(model.device)
+    return kept.above(Cells(imagine(model.network, start.values, model.generator()), start.observed))
+
+
+def _followed_by(old: Calibration, new: Calibration, rows: int) -> Calibration:
+    """The newer one; of few new rows figures keep a part of what they were."""
+    share = min(rows / RECENT, 1.0) if old.method == new.method else 1.0
+    both = zip(astuple(old.rates), astuple(new.rates), strict=True)
+    rates = ErrorRates(*(_between(before, own, share) for before, own in both))
+    return Calibration(rates, _between(old.offset, new.offset, share), new.method)
+
+
+def _between(old: float, new: float, share: float) -> float:
+    """A figure of which the new one makes up a share.
+
+    >>> _between(0.2, 0.4, 0.5), _between(0.2, 0.4, 1.0)
+    (0.30000000000000004, 0.4)
+    """
+    return (1 - share) * old + share * new

@@ -1,0 +1,121 @@
+"""What the page says of the columns: where their flagged cells are, how each looks, what it was taken for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cellmend.report.charts import Counts, chart
+from cellmend.report.markup import counted, escaped, html_table
+from cellmend.report.portrait import Portrait, kind_in_words
+from cellmend.table.schema import Schema
+from cellmend.table.values import level_text
+
+MAPPED = 100  # columns on the map at most
+ROW_BINS = 120  # pieces that the map cuts the rows into, at most
+SHADES = 4  # of the map
+CHARTED = 60  # columns that are drawn at most
+
+
+def map_of(columns: Sequence[Portrait], rows: int) -> str:
+    """A line for each column with findings, the rows from left to right, stronger where more cells are flagged."""
+    marked = [column for column in columns if len(column.flagged)]
+    if not marked:
+        return "<p>No cell is flagged.</p>"
+    size = math.ceil(rows / ROW_BINS)  # rows to a mark
+    counts = [np.bincount(column.flagged // size, minlength=math.ceil(rows / size)) for column in marked[:MAPPED]]
+    most = max(int(own.max()) for own in counts)
+    words = [f"Each line is a column; the rows run from 0 at the left to {rows - 1:,} at the right."]
+    if size > 1:
+        words.append(f"A mark stands for {size:,} rows, and the strongest for {counted(most, 'flagged cell')}.")
+    if len(columns) > len(marked):
+        words.append(f"Not shown: {counted(len(columns) - len(marked), 'column')} without flagged cells.")
+    if len(marked) > MAPPED:
+        words.append(f"Not shown either: {counted(len(marked) - MAPPED, 'more column')} with some.")
+    lines = [
+        (escaped(column.schema.name), _strip(own, most, size, rows), f"{len(column.flagged):,}")
+        for column, own in zip(marked, counts, strict=False)
+    ]
+    head = {"Column": "", "Rows": "", "Flagged": "number"}
+    return f"<p>{' '.join(words)}</p>{html_table('Flagged cells by column and row', 'map', head, lines)}"
+
+
+def _strip(counts: Counts, most: int, size: int, rows: int) -> str:
+    shades = np.ceil(SHADES * counts / most).astype(int)
+    marks = {
+        shade: "".join(f"M{at} 0h1v1h-1z" for at in np.flatnonzero(shades == shade)) for shade in range(1, SHADES + 1)
+    }
+    paths = "".join(f'<path class="shade-{shade}" d="{path}"/>' for shade, path in marks.items() if path)
+    first = int(counts.argmax()) * size
+    last = min(first + size, rows) - 1
+    where = f"rows {first:,} to {last:,}" if last > first else f"row {last:,}"
+    said = f"{counted(int(counts.sum()), 'flagged cell')}, most in {where}: {counts.max():,}"
+    return (
+        f'<svg viewBox="0 0 {len(counts)} 1" preserveAspectRatio="none" role="img" aria-label="{said}">'
+        f"<title>{said}</title>{paths}</svg>"
+    )
+
+
+@dataclass(frozen=True)
+class Card:
+    """One column in words, numbers and a picture."""
+
+    place: int  # in the table
+    name: str
+    kind: str  # and why it is left out, if it is
+    flagged: int
+    repaired: int
+    gaps: dict[str, str]  # cells without a value, before and after
+    chart: str  # HTML
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The columns that are drawn, the most flagged first; those without findings are folded away."""
+
+    flagged: list[Card]
+    folded: list[Card]
+    left_out: int
+
+
+def gallery_of(columns: Sequence[Portrait]) -> Gallery:
+    """As many columns as are drawn, before and after repair."""
+    marked = sorted((column for column in columns if len(column.flagged)), key=lambda column: -len(column.flagged))
+    others = [column for column in columns if not len(column.flagged)]
+    shown, folded = marked[:CHARTED], others[: max(0, CHARTED - len(marked))]
+    return Gallery([*map(_card, shown)], [*map(_card, folded)], len(columns) - len(shown) - len(folded))
+
+
+def _card(column: Portrait) -> Card:
+    gaps = {"Missing": _change(column.before.null_count, column.after.null_count)}
+    if unreadable := _unreadable(column.before):
+        gaps["Unreadable"] = _change(unreadable, _unreadable(column.after))
+    name, kind = column.schema.name, ": ".join(filter(None, [kind_in_words(column.schema), column.schema.reason]))
+    return Card(column.place, name, kind, len(column.flagged), len(column.repaired), gaps, chart(column))
+
+
+def _change(before: int, after: int) -> str:
+    return f"{before:,}" if before == after else f"{before:,}, then {after:,}"
+
+
+def _unreadable(values: pa.ChunkedArray) -> int:
+    return pc.sum(pc.is_nan(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
+
+
+def kinds_of(schema: Schema) -> str:
+    """What each column was taken for, as a table."""
+    lines = [
+        (
+            escaped(column.name),
+            kind_in_words(column),
+            escaped(column.reason or ", ".join(map(level_text, column.levels or ()))),
+        )
+        for column in schema
+    ]
+    head = {"Column": "", "Kind": "", "Its levels, or why it is left out": ""}
+    return html_table("What each column was taken for", "", head, lines)

@@ -1,0 +1,47 @@
+"""Text and tables as they may stand in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+LONGEST_TEXT = 240  # letters of a cell that are shown
+
+
+def escaped(value: str) -> str:
+    """Text from the table as it may stand in a page, cut if it is long."""
+    return escape(cut(value))
+
+
+def cut(value: str, longest: int = LONGEST_TEXT) -> str:
+    """A text that is not endless."""
+    return value if len(value) <= longest else value[: longest - 1] + "…"
+
+
+def cell_html(value: str) -> str:
+    """The text of a cell as it may stand in a page, also if nothing would be seen of it."""
+    return escaped(value) if value.strip() else "<i>empty text</i>"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "cell"), counted(1200, "cell")
+    ('1 cell', '1,200 cells')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def html_table(caption: str, style: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
+    """A table of HTML cells, the first of a line its heading; `head` is each column's heading and class."""
+    heads = "".join(f'<th scope="col" class="{name}">{word}</th>' for word, name in head.items())
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>'
+        + "".join(f'<td class="{name}">{cell}</td>' for cell, name in zip(rest, [*head.values()][1:], strict=True))
+        + "</tr>"
+        for first, *rest in lines
+    )
+    return (
+        f'<table class="{style}"><caption class="unseen">{caption}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )

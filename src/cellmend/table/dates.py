@@ -1,0 +1,140 @@
+"""Dates as people type them, or in a type for dates: read as days since 1970, written as the column writes them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, says_missing
+from cellmend.table.values import shortened
+
+MOST_DATES = 0.8  # of the cells must be dates, or the column is text
+MOST_FORMS = 3  # of dates in a column, beside the usual one
+LOOKED_AT = 1000  # different texts from which the form of dates is told
+DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y",
+         "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%Y-%m",
+         "%Y%m%d")  # fmt: skip
+TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", "T%H:%M", " %H:%M:%S.%f", "T%H:%M:%S.%f", " %I:%M %p")
+EPOCH = datetime.datetime(1970, 1, 1)
+DAY = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Dates(Notation):
+    """A column of dates, as text of one form; or, without a form, in a type for dates."""
+
+    noun: ClassVar[str] = "date"
+    spelled_missing: ClassVar[frozenset[str]] = MISSING_NUMBERS
+
+    form: str = ""
+    also: tuple[str, ...] = ()  # forms that many other cells have
+    others: tuple[str, ...] = ()  # forms that a few cells have
+    padded: bool = True  # 05/01/2024, not 5/1/2024
+
+    def understand(self, column: pa.ChunkedArray) -> Any:
+        """Days since 1970, also of a column in a type for dates."""
+        return days_of(column) if pa.types.is_temporal(column.type) else super().understand(column)
+
+    def read(self, texts: Texts) -> Reading:
+        """Days since 1970.
+
+        >>> Dates("%d.%m.%Y").read(pa.array(["02.01.1970", "32.01.1970", ""])).values.to_pylist()
+        [1.0, nan, None]
+        """
+        levels, place = distinct_texts(texts)
+        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
+        texts_only = [level.strip() for level in levels]
+        days = self._first_that_fits(texts_only, (self.form, *self.also))
+        strange = np.isnan(days) & ~missing
+        days = np.where(strange, self._first_that_fits(texts_only, self.others), days)
+        filled = pa.array(np.where(missing, 0, days), mask=missing)
+        return Reading(filled.take(pa.array(place)), (strange & ~np.isnan(days))[place])
+
+    def _first_that_fits(self, texts: Sequence[str], forms: Sequence[str]) -> NDArray[np.float64]:
+        days = np.full(len(texts), np.nan)
+        for form in forms:
+            left = np.flatnonzero(np.isnan(days))
+            days[left] = [_days(texts[place], form) for place in left.tolist()]
+        return days
+
+    def write(self, value: Any, decimals: int | None) -> Any:
+        """A date as the column writes it; without a form a datetime.
+
+        >>> Dates("%d.%m.%Y").write(1.0, 0)
+        '02.01.1970'
+        """
+        moment = EPOCH + DAY * min(max(value, -719_162), 2_932_896)  # years 1 to 9999
+        moment = (moment + datetime.timedelta(microseconds=500)).replace(microsecond=0)  # days are not that exact
+        if not self.form:
+            return moment
+        date, time = (moment.strftime(part) for part in re.fullmatch(r"(.*?)((?:[T ]%[HI].*)?)", self.form).groups())  # type: ignore[union-attr]
+        return (date if self.padded else re.sub(r"\b0(\d)\b", r"\1", date)) + time
+
+    def in_words(self, value: Any) -> str:
+        """A date for a sentence, by the second at most."""
+        return shortened(self.write(value, None))
+
+    def rewrite(self, text: str) -> str:
+        """A date of another form in the usual one."""
+        days = self.read(pa.array([text])).values[0].as_py()
+        return text if days is None or days != days else str(self.write(days, 0))
+
+
+def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Dates | None:
+    """The form that most cells have, and others; of 3/4/2024 the day is first unless some cell says otherwise."""
+    texts = [(level.strip(), count) for level, count in zip(levels, counts.tolist(), strict=True) if count]
+    texts = [(text, count) for text, count in texts if not says_missing(text, MISSING_NUMBERS)][:LOOKED_AT]
+    if not any(re.search(r"\d[-/. ,]|^\d{8}$", text) for text, _ in texts[:20]):
+        return None
+    left, forms, fits = texts, list[str](), list[int]()
+    while left and len(forms) <= MOST_FORMS:
+        form, fitting = _best_form(left)
+        if not fitting:
+            break
+        forms.append(form)
+        fits.append(sum(count for text, count in left if text in fitting))
+        left = [(text, count) for text, count in left if text not in fitting]
+    total = sum(count for _, count in texts)
+    if not forms or sum(fits) < max(least * total, 1) or 2 * fits[0] < sum(fits):
+        return None
+    main = [text for text, _ in texts if not np.isnan(_days(text, forms[0]))]
+    loose = any(re.search(r"(?<!\d)\d[/.-]", text) for text in main) and "%b" not in forms[0].lower()
+    usual = [form for form, count in zip(forms, fits, strict=True) if count >= USUAL * total]
+    return Dates(forms[0], tuple(usual[1:]), tuple(form for form in forms if form not in usual), padded=not loose)
+
+
+def _best_form(texts: Sequence[tuple[str, int]]) -> tuple[str, set[str]]:
+    """The form that most of these have, and which have it."""
+    best, most, fitting = "", 0, set[str]()
+    for form in (date + time for time in TIMES for date in DATES):
+        if np.isnan([_days(text, form) for text, _ in texts[:20]]).all():
+            continue
+        own = {text for text, _ in texts if not np.isnan(_days(text, form))}
+        count = sum(times for text, times in texts if text in own)
+        if count > most:
+            best, most, fitting = form, count, own
+    return best, fitting
+
+
+def _days(text: str, form: str) -> float:
+    if form == "%Y%m%d" and len(text) != 8:
+        return float("nan")
+    try:
+        return (datetime.datetime.strptime(text, form) - EPOCH) / DAY
+    except ValueError:
+        return float("nan")
+
+
+def days_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of a type for dates as days since 1970."""
+    wall = pc.local_timestamp(column) if getattr(column.type, "tz", None) else column
+    seconds = wall.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+    return pc.divide(seconds, 86_400e6)

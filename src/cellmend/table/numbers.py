@@ -1,0 +1,363 @@
+"""Numbers as people type them: units, currency signs, groups of digits, decimal commas, words for what is missing.
+
+A column in which most cells are numbers is a column of numbers; a cell of it that is no number ("4400..00") is wrong,
+not a level. How a column writes its numbers is learned once, and repairs are written in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.table.kinds import are_codes
+from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, says_missing
+from cellmend.table.values import LARGEST_EXACT_WHOLE
+
+MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
+LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
+MOST_UNITS = 3  # spellings apart
+SAME_SCALE = 10  # between the middles of numbers with one unit and with another
+A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
+CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
+SPACES = " \u00a0\u202f"
+CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
+GROUPS = "'" + SPACES  # that may stand between groups of three digits
+FEWEST_FINE = 50  # numbers from which it can be told how many decimals are usual
+FAR_MORE = 4  # decimals
+MOST_DECIMALS = 8
+
+_CELL = re.compile(
+    rf"(?:[<>≤≥~≈]=?\s*)?(?P<sign>[+-]?)(?P<before>[{CURRENCIES}]?)\s*"
+    rf"(?P<number>[+-]?[\d.,{GROUPS}]*\d[.,]*(?:[eE][+-]?\d+)?)\s*(?P<after>\D*)"
+)
+_POINT = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[,{GROUPS}]\d{{3}})+|\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_COMMA = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[.{GROUPS}]\d{{3}})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?")
+_SURELY_COMMA = re.compile(
+    rf"[+-]?(?:\d+,\d{{1,2}}|\d+,\d{{4,}}|\d{{1,3}}(?:[.{GROUPS}]\d{{3}})+,\d*|\d{{1,3}}(?:\.\d{{3}}){{2,}})"
+)
+_CODE = re.compile(rf"0[\d{GROUPS}]+")
+_ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+_SWAPPED = str.maketrans(".,", ",.")
+
+
+class Part(NamedTuple):
+    """A cell that holds one number: what stands before it, its digits with the sign in front, what stands after it."""
+
+    before: str
+    number: str
+    after: str
+
+    @property
+    def unit(self) -> str:
+        """The unit as it is spelled."""
+        return (self.before + self.after).strip()
+
+
+@dataclass(frozen=True)
+class Numbers(Notation):
+    """A column of numbers: its usual units, the marks between digits, and its words for what is missing."""
+
+    noun: ClassVar[str] = "number"
+    spelled_missing: ClassVar[frozenset[str]] = MISSING_NUMBERS
+
+    decimal: str = "."
+    thousands: str = ""
+    before: str = ""  # the most usual unit, as it is written
+    after: str = ""
+    units: tuple[str, ...] = ()  # all usual ones, spellings included; "" among them if some cells have none
+    gaps: tuple[str, ...] = ()
+    whole: bool = False
+    decimals: int | None = None  # all numbers have, but for some with many more; None: they have any
+    places: int = 0  # decimals that are written at least, as in 12.00
+
+    def understand(self, column: pa.ChunkedArray) -> Any:
+        """The numbers; of a column that holds numbers already those with far too many decimals become NaN."""
+        if not pa.types.is_floating(column.type) or self.decimals is None:
+            return super().understand(column)
+        fine = too_fine(column.to_numpy(), self.decimals)
+        return pc.if_else(pa.array(fine), pa.scalar(np.nan, column.type), column) if fine.any() else column
+
+    def read(self, texts: Texts) -> Reading:
+        """The numbers in texts.
+
+        >>> Numbers(units=("oz.", "oz")).read(pa.array(["12.0 oz.", "n/a", "1..0"])).values.to_pylist()
+        [12.0, None, nan]
+        """
+        levels, place = distinct_texts(texts)
+        missing = np.array([self.is_missing(level) for level in levels])
+        parts = [split(level) for level in levels]
+        numbers = np.array([np.nan if part is None else _number(part.number, self.decimal) for part in parts])
+        numbers[too_fine(numbers, self.decimals)] = np.nan
+        usual = {_unit(unit) for unit in self.units}
+        strange = [bool(part and usual and _unit(part.unit) not in usual) for part in parts]
+        kind = pa.int64() if self.whole and not np.isnan(numbers[~missing]).any() else pa.float64()
+        filled = pa.array(np.where(missing, 0, numbers), mask=missing).cast(kind, safe=False)
+        return Reading(filled.take(pa.array(place)), (np.array(strange, dtype=bool) & ~missing)[place])
+
+    def write(self, value: Any, decimals: int | None) -> str:
+        """A number as the column writes it, with so many decimals.
+
+        >>> Numbers(decimal=",", thousands=".", after=" kg").write(1234.5, 2)
+        '1.234,50 kg'
+        """
+        size = abs(value)
+        plain = f"{size:,.15g}" if decimals is None else f"{size:,.{max(decimals, self.places)}f}"
+        marks = {",": self.thousands, ".": self.decimal}
+        digits = "".join(marks.get(letter, letter) for letter in plain)
+        return f"{'-' if value < 0 else ''}{self.before}{digits}{self.after}"
+
+    def rounded(self, text: str) -> float | None:
+        """The number in a text, with as many decimals as those of the column; None if there is none."""
+        part = split(text)
+        return (
+            None if part is None or self.decimals is None else round(_number(part.number, self.decimal), self.decimals)
+        )
+
+    def rewrite(self, text: str) -> str:
+        """A readable cell with its own digits and the column's usual unit.
+
+        >>> Numbers(after=" patients", units=("patients",)).rewrite("619 paxienxs")
+        '619 patients'
+        """
+        part = split(text)
+        return f"{self.before}{part.number}{self.after}" if part else text
+
+    def is_missing(self, text: str) -> bool:
+        """Does the text say that there is no number?"""
+        return super().is_missing(text) or text.strip() in self.gaps
+
+    def without_unit(self, text: str) -> str:
+        """The number alone, if the column has units.
+
+        >>> Numbers(units=("oz",)).without_unit("12.0 oz")
+        '12.0'
+        """
+        part = split(text) if any(self.units) else None
+        return part.number if part and part.unit else text
+
+    def describe_units(self, texts: Sequence[str], counts: NDArray[np.int64]) -> str:
+        """A sentence about the column's units with the most frequent example; "" if it has none."""
+        if not any(self.units):
+            return ""
+        with_unit = [
+            count * bool((part := split(text)) and part.unit)
+            for text, count in zip(texts, counts.tolist(), strict=True)
+        ]
+        example = texts[int(np.argmax(with_unit))]
+        shown = split(example)
+        read = f"; {example.strip()} is read as {_number(shown.number, self.decimal):.15g}" if shown else ""
+        named = [unit for unit in self.units if unit]
+        some = " in some cells" if "" in self.units else ""
+        return f"numbers with the unit {', '.join(named)}{some}{read}"
+
+
+def learn_numbers(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Numbers | None:
+    """None if fewer than this share of the cells are numbers, or if they are no quantities of one scale."""
+    known = np.array([says_missing(level, MISSING_NUMBERS) for level in levels], dtype=bool)
+    parts = [None if gap else split(level) for level, gap in zip(levels, known, strict=True)]
+    decimal = _decimal_mark([part.number for part in parts if part])
+    numbers = np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
+    said = ~np.isnan(numbers)
+    gap = _word_for_missing(levels, known | said, counts)
+    gaps = np.array([level.strip() == gap for level in levels]) & ~known
+    cells, found = int(counts[~known & ~gaps].sum()), int(counts[said].sum())
+    if found == 0 or found < least * cells or found < LEAST_NUMBERS * counts[~known].sum():
+        return None
+    read = [part for part, each in zip(parts, said, strict=True) if part and each]
+    values, times = numbers[said], counts[said]
+    units = _usual_units(read, times)
+    if least:
+        others = ~said & ~known & ~gaps
+        if _are_labels(read, values, times) or _is_a_form(
+            [t for t, o in zip(levels, others, strict=True) if o], counts[others], cells
+        ):
+            return None
+        if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
+            return None
+    before, after = _written_unit([level for level, each in zip(levels, said, strict=True) if each], read, times)
+    whole = not any(decimal in part.number for part in read) and bool(np.all(values == np.round(values)))
+    return Numbers(
+        decimal=decimal,
+        thousands=_thousands(read, values, times, decimal),
+        before=before,
+        after=after,
+        units=tuple(units),
+        gaps=(gap,) if gap else (),
+        whole=whole and float(np.abs(values).max()) < LARGEST_EXACT_WHOLE,
+        decimals=None if whole else usual_decimals(np.repeat(values, times)),
+        places=_places(read, times, decimal),
+    )
+
+
+def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
+    """Spellings of the units that are not rare, the most frequent first; "" for none."""
+    spelled, by_unit = Counter[str](), Counter[str]()
+    for part, count in zip(read, times.tolist(), strict=True):
+        spelled[part.unit] += count
+        by_unit[_unit(part.unit)] += count
+    return [unit for unit, _ in spelled.most_common() if by_unit[_unit(unit)] >= USUAL * times.sum()]
+
+
+def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequence[str]) -> bool:
+    """Do numbers with each unit lie about where the others do? Grams and kilograms do not."""
+    kinds = {_unit(unit) for unit in units}
+    of_each = (values[[_unit(part.unit) == kind for part in read]] for kind in kinds)
+    sizes = [size for own in of_each if (size := float(np.median(np.abs(own)))) > 0]
+    return len(kinds) <= MOST_UNITS and (not sizes or max(sizes) <= SAME_SCALE * min(sizes))
+
+
+def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64]) -> bool:
+    """Are they codes, addresses or telephone numbers, or is it the words around a single number that tell?"""
+    if len(read) > 1 and len(np.unique(values)) == 1:
+        return True
+    if np.median(np.abs(values)) > LARGEST_EXACT_WHOLE:  # which floats would merge
+        return True
+    written = [part.number for part in read]
+    codes = np.array([bool(_CODE.fullmatch(number)) for number in written])
+    addresses = np.array([bool(_ADDRESS.fullmatch(number)) for number in written])
+    spaced = [re.sub(rf"[{SPACES}]", "", number) if number.isascii() else "" for number in written]
+    phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
+    share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
+    return share > CODE_SHARE or phones or are_codes([part.number + part.unit for part in read], times)
+
+
+def _is_a_form(others: Sequence[str], counts: NDArray[np.int64], cells: int) -> bool:
+    """Do so many cells that are no numbers look alike that it is the column's way to write, such as 1.3.4?"""
+    forms = Counter[str]()
+    for text, count in zip(others, counts.tolist(), strict=True):
+        forms[form_of(text.strip())] += count
+    return any(count >= max(5, A_FORM * cells) for count in forms.values())
+
+
+def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
+    """How many decimals most numbers are written with; 0 if they differ."""
+    found = Counter[int]()
+    for part, count in zip(read, times.tolist(), strict=True):
+        found[len(part.number.partition(decimal)[2])] += count
+    places, count = found.most_common(1)[0]
+    return places if count >= 0.9 * times.sum() else 0
+
+
+def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
+    """How many decimals all numbers have but a few, if those few have many more and are all different; else None.
+
+    Noise has as many digits as the machine that made it. A value that stands often, such as 0 in a column of amounts,
+    says nothing about the others; and odd ones that come again, such as 9.5333 among tenths, are natural.
+
+    >>> usual_decimals(np.array([0.1, 0.2, 0.5, 0.7] * 25 + [0.123456789, 0.987654321]))
+    1
+    """
+    size = max(float(np.abs(numbers).max(initial=0.0)), 1e-300)
+    if len(numbers) < FEWEST_FINE or not np.isfinite(size):
+        return None
+    values, counts = np.unique(numbers, return_counts=True)
+    counts[counts.argmax()] = 0
+    for decimals in range(MOST_DECIMALS):
+        fine = too_fine(values, decimals)
+        coarse = np.isclose(values, np.round(values, decimals), rtol=1e-12, atol=0)
+        if counts[coarse].sum() >= 0.8 * counts.sum():
+            others = counts[~coarse]
+            once = (counts[fine] == 1).sum()
+            return decimals if once and once >= 0.9 * others.sum() else None
+    return None
+
+
+def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.bool_]:
+    """Numbers with far more decimals."""
+    if decimals is None:
+        return np.zeros(len(numbers), dtype=bool)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs(numbers - np.round(numbers, decimals + FAR_MORE - 1)) > 1e-12 * np.maximum(
+            np.abs(numbers), 1e-300
+        )
+
+
+def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], counts: NDArray[np.int64]) -> str:
+    """The word without digits that stands in nearly all cells that are no numbers, and in many; or none."""
+    others = Counter[str]()
+    for level, count, each in zip(levels, counts.tolist(), understood, strict=True):
+        if not each and count:
+            others[level.strip()] += count
+    if not others:
+        return ""
+    word, times = others.most_common(1)[0]
+    often = times >= max(5, 0.01 * counts.sum()) and times >= 0.8 * others.total()
+    return word if often and not re.search(r"\d", word) else ""
+
+
+def _written_unit(levels: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
+    """What most cells have before and after the number."""
+    found = Counter[tuple[str, str]]()
+    for part, count in zip(read, times.tolist(), strict=True):
+        found[part.before, part.after.strip()] += count
+    before, after = found.most_common(1)[0][0]
+    spaced = bool(after) and any(level.strip().endswith(" " + after) for level in levels)
+    return before, f" {after}" if spaced else after
+
+
+def _thousands(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64], decimal: str) -> str:
+    """The mark between groups of digits, if most numbers that could have one do."""
+    marks = ("." if decimal == "," else ",") + GROUPS
+    found, large = Counter[str](), 0
+    for part, value, count in zip(read, values.tolist(), times.tolist(), strict=True):
+        if abs(value) >= 1000:
+            large += count
+            grouped = re.search(rf"\d([{marks}])\d{{3}}", part.number)
+            found[grouped[1] if grouped else ""] += count
+    mark, times_found = found.most_common(1)[0] if found else ("", 0)
+    return mark if 2 * times_found > large else ""
+
+
+def split(text: str) -> Part | None:
+    """The number in a cell and what stands around it; None if it is no single number.
+
+    >>> split("$1,200"), split("(59.14)").number, split("84-").number, split("-$8").number, split("1 h 13 min")
+    (Part(before='$', number='1,200', after=''), '-59.14', '-84', '-8', None)
+    """
+    text = text.strip().replace("−", "-")
+    bracketed = text.startswith("(") and text.endswith(")")
+    found = _CELL.fullmatch(text[1:-1] if bracketed else text)
+    if found is None or (found["sign"] and found["number"][0] in "+-"):
+        return None
+    negative = bracketed or found["sign"] == "-" or found["after"].strip() == "-"
+    if negative and found["number"][0] in "+-":
+        return None
+    after = "" if found["after"].strip() == "-" else found["after"]
+    return Part(found["before"], ("-" if negative else "") + found["number"], after)
+
+
+def _decimal_mark(numbers: Sequence[str]) -> str:
+    """A comma if some number can only be meant so and none only with a point.
+
+    >>> _decimal_mark(["1,5", "1.200,50"]), _decimal_mark(["1,200", "3.5"]), _decimal_mark(["1,200"])
+    (',', '.', '.')
+    """
+    comma = sum(bool(_SURELY_COMMA.fullmatch(number)) for number in numbers)
+    point = sum(bool(_SURELY_COMMA.fullmatch(number.translate(_SWAPPED))) for number in numbers)
+    return "," if comma > point else "."
+
+
+def _number(text: str, decimal: str) -> float:
+    """The number that a text says, NaN if it says none.
+
+    >>> _number("1,200.5", "."), _number("1.200,5", ","), _number("4400..00", "."), _number("12,00,0", ".")
+    (1200.5, 1200.5, nan, nan)
+    """
+    if not (_POINT if decimal == "." else _COMMA).fullmatch(text):
+        return float("nan")
+    plain = text.translate(_SWAPPED) if decimal == "," else text
+    number = float(re.sub(rf"[,{GROUPS}]", "", plain))
+    return number if np.isfinite(number) else float("nan")
+
+
+def _unit(text: str) -> str:
+    """A unit but for its spelling: oz, OZ and oz. are one."""
+    return re.sub(r"[\W_]+", "", text.lower()) or text.strip()

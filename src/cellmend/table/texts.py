@@ -1,0 +1,110 @@
+"""Columns of text: their different values, the words that say that something is missing, and the forms of texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cellmend.table.values import family
+
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})  # in any column, whatever the case
+MISSING_NUMBERS = MISSING | {"none", "nil", "missing", "unknown", "-", "--", "?", "."}  # where numbers are expected
+USUAL = 0.02  # of the cells are written in one way, or they are badly written
+
+Texts = Any  # pa.Array or pa.ChunkedArray of text
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A column as understood."""
+
+    values: pa.ChunkedArray | pa.Array  # null: missing; NaN: should be a number or a date and is none
+    strange: NDArray[np.bool_]  # (N,) cells that can be read, but are written as hardly any other
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How a column writes its values: what all ways have in common."""
+
+    noun: ClassVar[str] = "text"
+    spelled_missing: ClassVar[frozenset[str]] = MISSING
+
+    def understand(self, column: pa.ChunkedArray) -> Any:
+        """The column as the model sees it."""
+        return self.read(column).values if holds_text(column.type) else column
+
+    def read(self, texts: Texts) -> Reading:
+        """What the texts say, (N,)."""
+        raise TypeError(f"A column must have a notation of its own; {type(self).__name__} is none.")
+
+    def write(self, value: Any, decimals: int | None) -> Any:
+        """A value as the column writes it."""
+        return value
+
+    def in_words(self, value: Any) -> str | None:
+        """A value for a sentence, if it is said otherwise than the column's numbers or levels are."""
+        return None
+
+    def rewrite(self, text: str) -> str:
+        """A cell that can be read, written as the others are."""
+        return text
+
+    def rounded(self, text: str) -> float | None:
+        """The number in a text with as many decimals as those of its column; None if there is none."""
+        return None
+
+    def is_missing(self, text: str) -> bool:
+        """Does the text say that there is no value?"""
+        return says_missing(text, self.spelled_missing)
+
+    def without_unit(self, text: str) -> str:
+        """The text without what stands around its value."""
+        return text
+
+    def describe_units(self, texts: Sequence[str], counts: NDArray[np.int64]) -> str:
+        """A sentence about the column's units, from its different texts and how often each stands; "" for none."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Words(Notation):
+    """A column of text."""
+
+    def read(self, texts: Texts) -> Reading:
+        """The texts without spaces around them, null where they say that something is missing."""
+        levels, place = distinct_texts(texts)
+        cleaned = [None if self.is_missing(level) else level.strip() for level in levels]
+        return Reading(pa.array(cleaned, pa.string()).take(pa.array(place)), np.zeros(len(place), dtype=bool))
+
+
+def holds_text(type_: pa.DataType) -> bool:
+    """Is a column of this type plain text?"""
+    return family(type_) == "text" and not pa.types.is_dictionary(type_)
+
+
+def distinct_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
+    """The different texts, "" the last of them, and which of them each cell is, (N,)."""
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    coded = whole.dictionary_encode()
+    levels = [*coded.dictionary.to_pylist(), ""]
+    return levels, coded.indices.fill_null(len(levels) - 1).to_numpy(zero_copy_only=False)
+
+
+def says_missing(text: str, spellings: frozenset[str]) -> bool:
+    """Is the text one of the words for what is missing?"""
+    return text.strip().lower() in spellings
+
+
+def form_of(text: str) -> str:
+    """The form of a text: each run of letters as one a, each run of digits as one 9.
+
+    >>> form_of("AB-123")
+    'a-9'
+    """
+    return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_]+", "a", text)))

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from cellmend import CellMender
+from cellmend.benchmark import evaluation
+from cellmend.benchmark.evaluation import (
+    BASELINES,
+    Outcome,
+    as_typed,
+    by_column,
+    by_kind,
+    evaluate,
+    flags,
+    follow,
+    overall,
+    repair_error,
+)
+from cellmend.benchmark.injection import AS_IT_WAS, KINDS_OF_ERRORS, NAMES, Injected, inject
+from cellmend.benchmark.methods import METHODS
+from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
+from cellmend.findings.finding import Finding, Mended
+from cellmend.table.readtable import read_typed
+from tests.benchmark.conftest import SCHEMA, people
+from tests.conftest import SMALL
+
+# ---------------------------------------------------------------- how they are measured
+
+# Four rows of a number with mean 2.5 and deviation 1.118, of a level and of a number without errors. A unit error and
+# noise in x, a level and a copied one in c.
+CLEAN = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b", "a", "b"], "y": [5.0, 6.0, 7.0, 9.0]})
+KINDS = np.full((4, 3), AS_IT_WAS, dtype=np.int8)
+KINDS[0, 0], KINDS[2, 0] = NAMES.index("unit"), NAMES.index("gaussian")
+KINDS[1, 1], KINDS[3, 1] = NAMES.index("level"), NAMES.index("copied")
+SUSPICION = np.array([[0.9, 0.0, 0.7], [0.5, 0.8, 0.0], [0.2, 0.1, 0.0], [0.1, 0.3, 0.0]])
+FLAGGED = SUSPICION >= 0.5
+
+
+def hand_made() -> Injected:
+    """The table above with its errors."""
+    dirty = pa.table({"x": [10.0, 2.0, 9.0, 4.0], "c": ["a", "a", "a", "a"], "y": CLEAN["y"]})
+    schema = {"x": "real", "c": {"kind": "category", "levels": ["a", "b"]}, "y": "real"}
+    return replace(inject(CLEAN, schema=schema, share=1.0, seed=0), table=dirty, kinds=KINDS)
+
+
+def hand_made_outcome() -> Outcome:
+    repaired = pa.table({"x": [1.05, 2.2, 9.0, 4.0], "c": ["a", "b", "a", "a"], "y": CLEAN["y"]})
+    return follow(hand_made(), FLAGGED, repaired, FLAGGED)
+
+
+def test_the_outcome_of_every_error_by_hand() -> None:
+    outcome = hand_made_outcome()
+    assert outcome.columns.tolist() == [0, 0, 1, 1]
+    assert [NAMES[kind] for kind in outcome.kinds] == ["unit", "gaussian", "level", "copied"]
+    assert outcome.found.tolist() == [True, False, True, False]
+    np.testing.assert_allclose(outcome.truth, [-1.5 / 1.25**0.5, 0.5 / 1.25**0.5, 1, 1])
+    np.testing.assert_allclose(outcome.repair, [-1.45 / 1.25**0.5, np.nan, 1, np.nan])
+    assert outcome.right.tolist() == [True, False, True, False]  # 0.05 of 1.118 is less than 5 %
+
+
+def test_a_repair_that_is_off_by_more_than_a_twentieth_of_the_deviation_is_wrong() -> None:
+    outcome = replace(hand_made_outcome(), repair=np.array([-1.5 / 1.25**0.5 + 0.051, np.nan, 0.0, np.nan]))
+    assert not outcome.right.any()
+
+
+def test_measures_by_kind_by_hand() -> None:
+    lines = {line.pop("kind"): line for line in by_kind(hand_made(), hand_made_outcome(), SUSPICION).to_pylist()}
+    assert list(lines) == ["gaussian", "level", "unit", "copied"]
+    assert lines["unit"]["repair_error"] == pytest.approx(0.05**2 / 1.5**2)
+    assert lines["unit"] | {"repair_error": 0} == {
+        "errors": 1, "found": 1.0, "avpr": 1.0, "repaired": 1.0, "repair_error": 0,
+    }  # fmt: skip
+    # The unit error is left out: before the noise, of suspicion 0.2, stands the clean cell with 0.5.
+    assert lines["gaussian"] == {"errors": 1, "found": 0.0, "avpr": 0.5, "repaired": None, "repair_error": None}
+    assert lines["copied"]["avpr"] == 1.0  # the level error, which is more suspicious, is left out
+
+
+def test_measures_by_column_by_hand() -> None:
+    table = by_column(hand_made(), hand_made_outcome(), SUSPICION, FLAGGED)
+    x, c, y = table.to_pylist()
+    assert (x["column"], x["errors"], x["found"], x["precision"], x["repaired"]) == ("x", 2, 0.5, 0.5, 1.0)
+    assert x["avpr"] == pytest.approx((1 + 2 / 3) / 2)  # wrong, clean, wrong, clean
+    assert (c["found"], c["precision"], c["avpr"], c["repair_error"]) == (0.5, 1.0, 1.0, 0.0)
+    assert y == {
+        "column": "y", "errors": 0, "found": None, "precision": 0.0, "avpr": None, "repaired": None,
+        "repair_error": None,
+    }  # fmt: skip
+
+
+def test_measures_of_all_errors_by_hand() -> None:
+    places = np.argwhere(FLAGGED).tolist()
+    findings = [
+        Finding(row, CLEAN.column_names[d], None, float(SUSPICION[row, d]), None, None, None, "") for row, d in places
+    ]
+    mended = Mended(read_typed(CLEAN), SUSPICION, findings, CLEAN)
+    measures = overall(hand_made(), hand_made_outcome(), mended, FLAGGED)
+    assert (measures["errors"], measures["flagged"], measures["found"]) == (4, 4, 2)
+    assert (measures["precision"], measures["recall"], measures["f1"], measures["false_share"]) == (0.5, 0.5, 0.5, 0.5)
+    assert measures["expected_false_share"] == pytest.approx((0.1 + 0.3 + 0.5 + 0.2) / 4)
+    assert measures["avpr"] == pytest.approx((5 / 6 + 1) / 2)
+    assert measures["repaired"] == 1.0
+    assert measures["repair_error"] == pytest.approx((0.05**2 / 1.25) / (1.5**2 / 1.25 + 1))
+
+
+def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
+    findings = [
+        Finding(0, "x", 10.0, 0.9, None, None, None, "Abstained"),
+        Finding(1, "c", "a", 0.8, "b", None, None, ""),
+    ]
+    flagged, has_repair = flags(Mended(read_typed(CLEAN), SUSPICION, findings, CLEAN), hand_made())
+    assert np.argwhere(flagged).tolist() == [[0, 0], [1, 1]]
+    assert np.argwhere(has_repair).tolist() == [[1, 1]]
+    outcome = follow(hand_made(), flagged, CLEAN, has_repair)
+    assert outcome.found.tolist() == [True, False, True, False]
+    assert outcome.right.tolist() == [False, False, True, False]
+
+
+def test_when_nothing_is_flagged_there_is_no_precision() -> None:
+    none = np.zeros_like(FLAGGED)
+    outcome = follow(hand_made(), none, hand_made().table, none)
+    measures = overall(hand_made(), outcome, Mended(read_typed(CLEAN), SUSPICION, [], CLEAN), none)
+    assert measures["recall"] == 0.0
+    assert all(np.isnan(measures[name]) for name in ("precision", "expected_false_share", "repaired", "repair_error"))
+
+
+def test_the_repair_error_of_levels_is_the_share_that_is_wrong_and_of_the_mean_one() -> None:
+    assert repair_error(np.ones(4), np.array([1.0, 0.0, 1.0, 1.0])) == 0.25
+    assert repair_error(np.array([0.3, -2.0]), np.zeros(2)) == 1.0
+    assert repair_error(np.ones(1), np.array([np.nan])) is None
+
+
+# ---------------------------------------------------------------- all of it
+
+
+def related(rows: int = 400) -> pa.Table:
+    """Numbers as text, numbers and a category that follow one another, and an identifier."""
+    x = np.random.default_rng(0).normal(size=rows)
+    return pa.table(
+        {
+            "a": [f"{each:.2f}" for each in 50 + 10 * x],
+            "b": [f"{each:.2f}" for each in 60 + 20 * x],
+            "sign": np.where(x > 0, "plus", "minus"),
+            "c": (30 - 8 * x).round(1),
+            "id": [f"no-{each}" for each in range(rows)],
+        }
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
+    table, mender = related(), CellMender(**SMALL | {"epochs": 60, "hidden_dim": 64})
+    found = evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1, baselines=["Marginals", "RVAE nll"])
+    assert (found.rows, found.columns) == (400, 5)
+    errors = found.overall["errors"]
+    assert sum(found.by_kind["errors"].to_pylist()) == sum(found.by_column["errors"].to_pylist()) == errors
+    assert found.by_kind["kind"].to_pylist() == list(KINDS_OF_ERRORS)
+    assert set(found.by_column["column"].to_pylist()) >= {"a", "b", "sign", "c"}
+    assert found.overall["avpr"] > 0.7
+    assert found.overall["recall"] > 0.3
+    assert found.overall["precision"] > 0.6
+    assert found.overall["repaired"] > 0.3
+    lines = found.baselines.to_pylist()
+    assert [line["method"] for line in lines] == ["cellmend", "Marginals", "RVAE nll"]
+    assert lines[0]["avpr"] == found.overall["avpr"]
+    assert lines[0]["avpr"] > max(line["avpr"] for line in lines[1:])
+    plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert plain["overall"]["errors"] == errors
+    assert plain["by_kind"][0].keys() == {"kind", "errors", "found", "avpr", "repaired", "repair_error"}
+    assert plain["by_column"][0].keys() == {*plain["by_kind"][0], "column", "precision"} - {"kind"}
+    with pytest.raises(NotFittedError):
+        mender.findings(table)
+
+
+def test_evaluating_twice_gives_the_same_numbers() -> None:
+    table, mender = related(150).drop_columns(["id"]), CellMender(**SMALL | {"epochs": 2})
+    first, again = (evaluate(table, mender=mender, share=0.1, seed=3, fdr=0.1) for _ in range(2))
+    assert first.to_json() == again.to_json()
+    assert first.baselines is None
+    assert first.to_json()["baselines"] is None
+
+
+def test_columns_left_out_of_the_model_are_named_once_and_get_typos_and_copies() -> None:
+    with pytest.warns(SchemaWarning, match="Left out of the model: 'id'") as said:
+        found = evaluate(related(), mender=CellMender(**SMALL | {"epochs": 1}), share=0.3, seed=0, fdr=0.1)
+    assert len(said) == 1
+    assert found.by_column["column"].to_pylist()[-1] == "id"
+
+
+def test_baselines_get_numbers_and_categories_and_what_is_neither_apart() -> None:
+    x = np.random.default_rng(0).normal(size=60).round(2)
+    texts = ["1..2", *(str(each) for each in x[1:])]
+    table = pa.table({"x": texts, "id": [f"no-{row}" for row in range(60)], "sign": np.where(x > 0, "plus", "minus")})
+    mender = CellMender(**SMALL | {"epochs": 1, "schema": {"id": "ignore"}}).fit(table)
+    typed, unreadable = as_typed(table, mender)
+    assert typed.column_names == ["x", "sign"]
+    assert pa.types.is_floating(typed.schema.types[0])
+    assert pa.types.is_dictionary(typed.schema.types[1])
+    assert np.argwhere(unreadable).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.5, float("nan")])
+def test_a_share_that_cannot_be_is_refused(share: float) -> None:
+    with pytest.raises(EvaluationError, match="above 0 and at most 1"):
+        evaluate(CLEAN, mender=CellMender(), share=share, seed=0, fdr=0.1)
+
+
+def test_an_fdr_that_cannot_be_is_refused_before_fitting() -> None:
+    with pytest.raises(SettingError, match="fdr must be between 0 and 1"):
+        evaluate(CLEAN, mender=CellMender(epochs=10**9), share=0.1, seed=0, fdr=1.5)
+
+
+def test_an_unknown_baseline_is_refused_with_the_known_names() -> None:
+    with pytest.raises(EvaluationError, match=r"one of RVAE, .*'Marginal' is none. Did you mean 'Marginals'"):
+        evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["Marginal"])
+
+
+def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"LightGBM\. Hint: pip install 'cellmend\[bench\]'"):
+        evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["LightGBM"])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+@pytest.mark.parametrize("name", ["Marginals", "LightGBM", "OC-SVM + Marginals"])
+def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:
+    assert set(BASELINES) < set(METHODS)
+    mender = CellMender(**SMALL | {"epochs": 1, "schema": SCHEMA})
+    found = evaluate(people(), mender=mender, share=0.3, seed=0, fdr=0.1, baselines=[name])
+    line = found.baselines.to_pylist()[1]
+    assert 0 < line["avpr"] < 1
+    assert (line["repaired"] is None) == (name == "OC-SVM + Marginals")

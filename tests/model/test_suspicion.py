@@ -1,0 +1,186 @@
+"""The probability that a cell is wrong, against all ways in which the cells of a row can be, one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from cellmend.model.encoding import Cells
+from cellmend.model.evidence import Evidence
+from cellmend.model.suspicion import (
+    ErrorRates,
+    clean_priors,
+    dirty_log_odds,
+    estimate_rates,
+    expected_errors,
+    log_odds,
+    suspicion_log_odds,
+    temper,
+    wrong_log_odds,
+)
+from cellmend.settings import fdr_cutoff
+
+NONE = torch.empty(0)
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def evidence_of(logit: torch.Tensor, alone: torch.Tensor) -> Evidence:
+    """One reading of each row."""
+    return Evidence(NONE, NONE, NONE, NONE, NONE, alone, logit.unsqueeze(0), torch.zeros(1, len(logit)))
+
+
+def slow_wrong(ratio: list[float], rates: ErrorRates) -> tuple[list[float], float]:
+    """All 2^D ways in which cells of a row may be wrong, and the row that is not dirty, weighed one by one."""
+    columns, clean_row = len(ratio), 1 - rates.rows
+    total, dirty, wrong = clean_row, 0.0, [0.0] * columns
+    for which in itertools.product((False, True), repeat=columns):
+        weight = rates.rows
+        for is_wrong, each in zip(which, ratio, strict=True):
+            weight *= rates.cells * math.exp(-each) if is_wrong else 1 - rates.cells
+        total, dirty = total + weight, dirty + weight
+        wrong = [w + weight * is_wrong for w, is_wrong in zip(wrong, which, strict=True)]
+    return [w / total for w in wrong], dirty / total
+
+
+@pytest.mark.parametrize("rates", [ErrorRates(0.1, 0.2, 0.01), ErrorRates(0.7, 0.01, 0.0), ErrorRates(1.0, 0.05, 0.0)])
+def test_errors_that_come_in_rows_are_weighed_as_all_their_ways_are(rates: ErrorRates) -> None:
+    ratio = torch.randn(20, 4, generator=generator()) * 4
+    everything = torch.ones(20, 4, dtype=torch.bool)
+    cells, rows = wrong_log_odds(ratio, ratio, everything, rates), dirty_log_odds(ratio, everything, rates)
+    for place in range(20):
+        expected, dirty = slow_wrong(ratio[place].tolist(), rates)
+        assert cells[place].sigmoid().tolist() == pytest.approx(expected, abs=1e-5)
+        assert rows[place].sigmoid().item() == pytest.approx(dirty, abs=1e-5)
+
+
+def test_a_missing_cell_says_nothing_of_its_row() -> None:
+    ratio, observed = torch.tensor([[-3.0, 2.0, -50.0]]), torch.tensor([[True, True, False]])
+    rates, without = ErrorRates(0.1, 0.2, 0.0), (ratio[:, :2], observed[:, :2])
+    found = wrong_log_odds(ratio, ratio, observed, rates)
+    torch.testing.assert_close(found[:, :2], wrong_log_odds(ratio[:, :2], *without, rates))
+    torch.testing.assert_close(dirty_log_odds(ratio, observed, rates), dirty_log_odds(*without, rates))
+
+
+def drawn_ratios(wrong: torch.Tensor) -> torch.Tensor:
+    """log p - log p0 of draws from N(0, 1), or where wrong from N(4, 1)."""
+    x = torch.randn(wrong.shape, generator=generator(1)) + 4 * wrong
+    return 0.5 * (x - 4).square() - 0.5 * x.square()
+
+
+def test_rates_are_found_whether_errors_come_in_rows_or_not() -> None:
+    everything = torch.ones(20_000, 10, dtype=torch.bool)
+    draw = torch.rand(20_000, 11, generator=generator())
+    in_rows = (draw[:, :1] < 0.08) & (draw[:, 1:] < 0.25)
+    found = estimate_rates(drawn_ratios(in_rows), everything, rare=0.0)
+    assert (found.rows, found.cells) == (pytest.approx(0.08, abs=0.01), pytest.approx(0.25, abs=0.02))
+    scattered = draw[:, 1:] < 0.02
+    found = estimate_rates(drawn_ratios(scattered), everything, rare=0.0)
+    assert found.cells == pytest.approx(1 / 11)  # no fewer than about one cell of a dirty row
+    assert found.rows * found.cells == pytest.approx(0.02, abs=0.01)
+
+
+def test_gaps_say_nothing_of_the_rates() -> None:
+    """The same table with half of its cells missing, which hold the worst ratios there are."""
+    draw = torch.rand(20_000, 11, generator=generator())
+    ratio = drawn_ratios((draw[:, :1] < 0.08) & (draw[:, 1:] < 0.25))
+    observed = torch.rand(ratio.shape, generator=generator(5)) < 0.5
+    found = estimate_rates(torch.where(observed, ratio, -1e3), observed, rare=0.0)
+    assert (found.rows, found.cells) == (pytest.approx(0.075, abs=0.015), pytest.approx(0.25, abs=0.03))
+
+
+def test_rare_cells_are_not_counted_as_errors() -> None:
+    """1 % of the cells are odd, scattered, and count a fifth as rare ones; taken at their word they would be wrong."""
+    ratio = torch.full((20_000, 10), 4.0)
+    ratio[torch.rand(ratio.shape, generator=generator()) < 0.01] = -9.0
+    everything = torch.ones(ratio.shape, dtype=torch.bool)
+    tempered, plain = (estimate_rates(ratio, everything, rare=rare) for rare in (0.05, 0.0))
+    assert plain.rows * plain.cells > 0.005 > 0.002 > tempered.rows * tempered.cells
+
+
+def test_with_every_row_dirty_and_nothing_rare_suspicion_is_one_minus_pi() -> None:
+    logit = torch.tensor([[1.5, -2.0]])
+    cells = Cells(torch.zeros(1, 2), torch.ones(1, 2) > 0)
+    found = suspicion_log_odds(evidence_of(logit, logit), cells, rates=ErrorRates(1.0, 0.05, 0.0), alpha=0.95)
+    torch.testing.assert_close(found, -logit.double())
+
+
+def test_a_cell_is_judged_by_itself_and_its_row_by_the_first_look() -> None:
+    """The own ratio comes from the last round, what the others say of the row from the first."""
+    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.01)
+    alone, last = torch.tensor([[-8.0, -3.0]]), torch.tensor([[-8.0, 4.0]])
+    evidence = evidence_of(last + log_odds(0.95), alone + log_odds(0.95))
+    found = suspicion_log_odds(evidence, Cells(alone, observed), rates=rates, alpha=0.95)
+    expected = wrong_log_odds(temper(last, 0.01), temper(alone, 0.01), observed, rates)
+    torch.testing.assert_close(found, expected.double(), atol=1e-5, rtol=0)
+    assert found[0, 0] > wrong_log_odds(temper(last, 0.01), temper(last, 0.01), observed, rates)[0, 0]
+
+
+def test_a_cell_is_as_wrong_as_its_readings_say_on_average() -> None:
+    """One reading of the row says wrong, the other clean, three to one."""
+    observed, rates = torch.ones(1, 2, dtype=torch.bool), ErrorRates(0.1, 0.2, 0.0)
+    ratios = torch.tensor([[[-8.0, 3.0]], [[5.0, -8.0]]])
+    evidence = Evidence(
+        NONE, NONE, NONE, NONE, NONE, ratios[0], ratios, torch.tensor([[math.log(0.75)], [math.log(0.25)]])
+    )
+    found = suspicion_log_odds(evidence, Cells(ratios[0], observed), rates=rates, alpha=0.5).sigmoid()
+    each = [wrong_log_odds(ratio, ratios[0], observed, rates).sigmoid() for ratio in ratios]
+    torch.testing.assert_close(found, (0.75 * each[0] + 0.25 * each[1]).double(), atol=1e-6, rtol=0)
+
+
+def test_the_errors_of_a_row_are_the_sum_over_all_their_ways() -> None:
+    ratio, rates = torch.tensor([[-8.0, -3.0, 4.0]]), ErrorRates(0.1, 0.2, 0.0)
+    observed = torch.tensor([[True, True, False]])
+    expected = sum(slow_wrong(ratio[0, :2].tolist(), rates)[0])
+    assert expected_errors(ratio, Cells(ratio, observed), rates).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_a_column_cannot_hold_is_an_error_for_the_cell_and_for_the_row() -> None:
+    ratio, rates = torch.tensor([[5.0, -2.0] + [9.0] * 50]), ErrorRates(0.01, 0.5, 0.05)
+    cells = Cells(torch.where(ratio == 5.0, torch.nan, ratio), torch.ones(1, 52, dtype=torch.bool))
+    assert suspicion_log_odds(evidence_of(ratio, ratio), cells, rates=rates, alpha=0.5)[0, 0].sigmoid() > 0.999
+    assert expected_errors(ratio, cells, rates).item() >= 1
+
+
+def test_a_cell_is_believed_as_its_row_is() -> None:
+    """In a table of many usual rows and a few full of errors, an odd cell counts little against a usual row."""
+    ratio = torch.full((1000, 6), 3.0)
+    ratio[:50, :3] = -8.0
+    ratio[999, 0] = -8.0
+    everything = torch.ones(1000, 6, dtype=torch.bool)
+    found = clean_priors(ratio, everything)
+    rates = estimate_rates(ratio, everything, rare=0.0)
+    for row, column in [(0, 0), (0, 5), (999, 0), (999, 1), (500, 2)]:
+        odds = [0.0 if place == column else each for place, each in enumerate(ratio[row].tolist())]
+        wrong = slow_wrong(odds, rates)[0][column]  # the cell itself says nothing
+        assert found[row, column].item() == pytest.approx(min(max(1 - wrong, 0.02), 0.9999), abs=1e-4)
+    assert found[999, 0] > 0.99 > 0.6 > found[0, 0]
+
+
+def test_a_table_that_says_nothing_is_believed_to_be_clean() -> None:
+    """p and p0 are alike: any share of dirty rows is as likely as any other."""
+    rates = estimate_rates(torch.zeros(500, 6), torch.ones(500, 6, dtype=torch.bool), rare=0.0)
+    assert rates.rows < 0.04
+
+
+def test_of_a_rare_cell_the_evidence_counts_a_fifth() -> None:
+    ratio = torch.tensor([-60.0, 5.0])
+    expected = [math.log(0.99 * math.exp(r) + 0.01 * math.exp(0.2 * r)) for r in ratio.tolist()]
+    assert temper(ratio, 0.01).tolist() == pytest.approx(expected, abs=1e-5)
+    assert torch.equal(temper(ratio, 0.0), ratio)
+
+
+def test_fdr_keeps_the_expected_share_of_clean_cells() -> None:
+    chances = torch.rand(500, generator=generator()).double().square().numpy().round(2)  # with ties
+    for fdr in (0.05, 0.1, 0.4):
+        cutoff = fdr_cutoff(chances, fdr)
+        flagged = chances[chances >= cutoff]
+        assert (1 - flagged).mean() <= fdr + 1e-9
+        next_one = chances[chances < cutoff].max()
+        assert next_one < 0.5 or (1 - chances[chances >= next_one]).mean() > fdr
+        assert cutoff >= 0.5

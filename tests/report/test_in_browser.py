@@ -1,0 +1,242 @@
+"""The report in a real browser: it works by mouse and keyboard, and runs and loads nothing of the table.
+
+Needs the package playwright and a Chromium, of the system or from `playwright install chromium`; skipped without.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cellmend.findings.finding import Finding
+from cellmend.report.page import Facts, write_report
+from cellmend.table.schema import Column, Schema
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
+FINDINGS = 120
+
+
+def write_example(path: Path) -> None:
+    """1,000 rows with 120 findings in three columns; one cell holds a script."""
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(1000)[:FINDINGS].tolist()
+    width = rng.normal(10, 1, 1000)
+    width[rows] *= 100
+    texts = ["oak", "ash", "elm"] * 333 + [HOSTILE]
+    before = pa.table({"width": width, "wood": texts, "day": np.datetime64("2024-01-01") + np.arange(1000) % 300})
+    after = before.set_column(0, "width", pa.array(np.where(np.isin(np.arange(1000), rows), 10.0, width)))
+    findings = [
+        Finding(
+            row, ("width", "day")[place % 2], float(width[row]), 1 - place / 200, 10.0, 9.0, 11.0, f"reason {place}"
+        )
+        for place, row in enumerate(rows[:-1])
+    ]
+    findings.append(Finding(999, "wood", HOSTILE, 0.3, None, None, None, f"wood is {HOSTILE}"))
+    schema = Schema((Column("width", "real"), Column("wood", "category"), Column("day", "date")))
+    facts = Facts(HOSTILE, 3.0, FINDINGS, 24.0, FINDINGS - 1, {"seed": "0"}, ["a long word: " + "x" * 200])
+    write_report(path, facts, schema, before, after, findings)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        found = shutil.which("chromium") or shutil.which("google-chrome") or driver.chromium.executable_path
+        if not Path(found).exists() and os.environ.get("CELLMEND_BROWSER") != "required":
+            pytest.skip("there is no Chromium")
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_example(path)
+    return path
+
+
+@pytest.fixture
+def page(chromium: Any, report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The open report; at the end nothing must have gone wrong in it, and nothing been loaded."""
+    context = chromium.new_context(**getattr(request, "param", {}))
+    page = context.new_page()
+    troubles: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    yield page
+    assert troubles == []
+    assert [url.split("#")[0] for url in requests] == [report.as_uri()]
+    context.close()
+
+
+def cells(page: Any, field: str) -> list[str]:
+    return page.locator(f"#table tbody td.{field}").all_inner_texts()
+
+
+def status(page: Any) -> str:
+    return page.locator("#shown").inner_text()
+
+
+def test_the_most_suspicious_findings_come_first(page: Any) -> None:
+    assert status(page) == "1 to 50 of 120 findings"
+    assert cells(page, "reason") == [f"reason {place}" for place in range(50)]
+    assert page.locator("th.suspicion").get_attribute("aria-sort") == "descending"
+
+
+def test_a_click_on_a_heading_sorts_and_another_one_turns_the_order_round(page: Any) -> None:
+    page.get_by_role("button", name="Row").click()
+    rows = [int(row) for row in cells(page, "row")]
+    assert rows == sorted(rows)
+    page.get_by_role("button", name="Row").click()
+    assert cells(page, "row")[0] == "999"
+    page.get_by_role("button", name="Suspicion").click()
+    assert cells(page, "suspicion")[:2] == ["1.000", "0.995"]
+    page.get_by_role("button", name="Suspicion").click()
+    assert cells(page, "suspicion")[0] == "0.300"
+    assert page.locator("[aria-sort]").count() == 1
+
+
+def test_numbers_sort_by_size_and_text_comes_after_them(page: Any) -> None:
+    page.get_by_role("button", name="Value").click()
+    values = [float(value) for value in cells(page, "value")]
+    assert values == sorted(values)
+    page.get_by_role("button", name="Value").click()
+    assert cells(page, "value")[0] == HOSTILE
+
+
+def test_headings_sort_by_keyboard(page: Any) -> None:
+    page.get_by_role("button", name="Row").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("th.row").get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Space")
+    assert page.locator("th.row").get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert cells(page, "column")[0] == "day"
+
+
+def test_findings_are_searched_in_all_their_words(page: Any) -> None:
+    page.get_by_label("Search").fill("REASON 11")
+    assert status(page) == "1 to 10 of 10 findings"  # 11 and 110 to 118
+    assert cells(page, "reason")[0] == "reason 11"
+    page.get_by_label("Search").fill("no such words")
+    assert status(page) == "No finding matches."
+    page.get_by_label("Search").fill("")
+    assert status(page) == "1 to 50 of 120 findings"
+
+
+def test_findings_are_filtered_by_column_and_suspicion(page: Any) -> None:
+    page.get_by_role("combobox").select_option(label="day")
+    assert set(cells(page, "column")) == {"day"}
+    assert status(page) == "1 to 50 of 59 findings"
+    page.get_by_label("Suspicion at least").fill("0.9")
+    assert status(page) == "1 to 10 of 10 findings"
+    assert min(float(suspicion) for suspicion in cells(page, "suspicion")) >= 0.9
+
+
+def test_the_number_of_flagged_cells_leads_to_the_findings_of_the_column(page: Any) -> None:
+    page.locator("article", has_text="wood").get_by_role("link").click()
+    assert cells(page, "column") == ["wood"]
+    assert cells(page, "repair") == ["left as found"]
+    assert page.get_by_role("combobox").input_value() == "1"
+
+
+def test_pages_are_turned(page: Any) -> None:
+    previous, following = page.get_by_role("button", name="Previous"), page.get_by_role("button", name="Next")
+    assert previous.is_disabled()
+    following.click()
+    following.click()
+    assert status(page) == "101 to 120 of 120 findings"
+    assert page.locator("#page").inner_text() == "Page 3 of 3"
+    assert following.is_disabled()
+    previous.click()
+    assert cells(page, "reason")[0] == "reason 50"
+
+
+def test_a_script_in_a_cell_is_shown_and_not_run(page: Any) -> None:
+    page.get_by_role("combobox").select_option(label="wood")
+    assert cells(page, "value") == [HOSTILE]
+    assert page.get_by_role("heading", level=1).inner_text() == HOSTILE
+    assert page.title().endswith(": findings")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+
+
+def test_a_script_that_got_into_the_page_would_not_run(chromium: Any, report: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    broken.write_text(
+        report.read_text("utf-8").replace("<main>", "<main><script>document.title = 'run'</script>"), "utf-8"
+    )
+    page = chromium.new_page()
+    page.goto(broken.as_uri())
+    assert page.title() != "run"
+    assert status(page) == "1 to 50 of 120 findings"
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "dark"}], indirect=True)
+def test_dark_mode_is_light_on_dark(page: Any) -> None:
+    page.emulate_media(color_scheme="dark")
+    ink, paper = page.evaluate(
+        "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+    )
+    assert brightness(ink) > 200
+    assert brightness(paper) < 50
+
+
+def brightness(colour: str) -> float:
+    """The mean of the three numbers of `rgb(r, g, b)`."""
+    return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) / 3
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 390, "height": 844}}], indirect=True)
+def test_a_phone_shows_it_without_scrolling_sideways(page: Any) -> None:
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("#table tbody tr").first.bounding_box()["width"] <= 390
+
+
+@pytest.mark.parametrize("page", [{"java_script_enabled": False}], indirect=True)
+def test_without_scripts_the_first_findings_are_there(page: Any) -> None:
+    assert status(page) == "The first 50 of 120 findings"
+    assert len(cells(page, "reason")) == 50
+    assert not page.locator(".controls").is_visible()
+
+
+def test_the_first_findings_are_the_same_with_and_without_scripts(page: Any, chromium: Any, report: Path) -> None:
+    plain = chromium.new_context(java_script_enabled=False).new_page()
+    plain.goto(report.as_uri())
+    assert plain.locator("#table tbody").inner_html() == page.locator("#table tbody").inner_html()
+
+
+def test_print_shows_the_findings_and_what_is_folded_but_no_buttons(page: Any) -> None:
+    page.emulate_media(media="print")
+    assert len(cells(page, "reason")) == 50
+    assert not page.get_by_role("button", name="Next").is_visible()
+    assert page.locator("#schema td").first.is_visible()
+
+
+def test_headings_labels_and_landmarks_are_in_order(page: Any) -> None:
+    levels = [int(tag[1]) for tag in page.locator("h1, h2, h3").evaluate_all("all => all.map((each) => each.tagName)")]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    for role in ("banner", "main", "contentinfo", "search"):
+        assert page.get_by_role(role).count() == 1
+    assert page.locator("svg:not([aria-label])").count() == 0
+    assert page.locator("table:not(:has(caption))").count() == 0
+    assert page.locator("#shown").get_attribute("role") == "status"

@@ -1,0 +1,187 @@
+"""What a column's own values say: misspellings, units, identifiers, slipped values."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellmend.errors import SchemaWarning
+from cellmend.table.frames import read_frame
+from cellmend.table.kinds import resolve_schema
+from cellmend.table.reader import TableReader
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.schema import Schema
+from cellmend.table.spelling import learn_spelling
+
+CITIES = ["Birmingham"] * 60 + ["Florence"] * 50 + ["Boaz"] * 40
+
+
+def checked(columns: dict[str, list], **kinds: str) -> ReadTable:
+    """A table after all checks learned from it."""
+    reader, table = TableReader.fit(read_frame(pa.table(columns)), kinds)
+    again = TableReader.from_json(json.loads(json.dumps(reader.to_json())))
+    assert again.read(table.frame).suspects == table.suspects
+    return table
+
+
+def found(table: ReadTable, column: int) -> list[tuple[int, tuple[str, ...]]]:
+    """Rows and what was meant, of suspects of a column that are more probably wrong than not."""
+    return [(each.row, each.meant) for each in table.suspects if each.column == column and each.suspicion > 0.5]
+
+
+# ---------------------------------------------------------------- misspellings
+
+
+@pytest.mark.parametrize("typo", ["Birmxngham", "Birmingam", "Birminghham", "Bimringham", "birmingham "])
+def test_a_rare_text_that_is_nearly_a_frequent_one_is_misspelled(typo: str) -> None:
+    table = checked({"city": [*CITIES, typo, "Birmingham"]})
+    assert found(table, 0) == [(150, ("Birmingham",))]
+    assert table.understood["city"][150].as_py() is None, "the model does not learn it"
+    assert table.understood["city"][151].as_py() == "Birmingham"
+
+
+def test_values_that_are_frequent_are_no_misspellings_however_alike() -> None:
+    table = checked({"code": ["ami-b"] * 40 + ["ami-c"] * 40 + ["ami-d"] * 2 + ["ami-f"]})
+    assert found(table, 0) == []
+
+
+def test_values_that_differ_in_digits_only_are_different() -> None:
+    assert found(checked({"room": ["room 12"] * 50 + ["room 13"] * 50 + ["room 14", "hall"]}), 0) == []
+
+
+def test_where_rare_values_are_natural_being_alike_means_little() -> None:
+    names = (
+        ["Smith"] * 30 + ["Smyth"] * 25 + ["Meyer"] * 30 + ["Meier"] * 30 + [f"Name{chr(97 + n)}x" for n in range(20)]
+    )
+    assert found(checked({"name": [*names, "Mayer"]}, name="category"), 0) == []
+
+
+def test_a_change_that_many_rare_values_share_is_a_scheme() -> None:
+    codes = [f"al_{letter}" * 2 for letter in ("heart", "lung", "brain", "liver", "spine", "elbow")]
+    scheme = [code.replace("al_", "ak_", 1) for code in codes]
+    assert found(checked({"code": [*codes * 20, *scheme]}), 0) == []
+
+
+def test_what_the_user_says_to_ignore_is_not_checked() -> None:
+    kinds = {"city": "ignore", "x": "real"}
+    assert checked({"city": [*CITIES, "Birmxngham"], "x": [n / 7 for n in range(151)]}, **kinds).suspects == ()
+
+
+def test_a_misspelling_that_comes_again_and_again_is_doubted() -> None:
+    spelling = learn_spelling(pa.chunked_array([[*CITIES, "Birmxngham"]]))
+    once, often = (spelling.judge(["Birmxngham"], [times])["Birmxngham"][0] for times in (1, 4))
+    assert often < once
+
+
+@given(st.lists(st.text(max_size=6), max_size=40))
+def test_any_texts_can_be_checked(texts: list[str]) -> None:
+    spelling = learn_spelling(pa.chunked_array([pa.array(texts, pa.string())]))
+    if spelling is not None:
+        judged = spelling.judge(texts, [1] * len(texts))
+        assert all(0 <= chance <= 1 and set(meant) <= set(texts) for chance, meant in judged.values())
+        assert not set(judged) & set(spelling.words)
+
+
+# ---------------------------------------------------------------- numbers, units, dates
+
+
+def test_a_strange_unit_is_repaired_with_the_cells_own_digits() -> None:
+    table = checked({"sample": [f"{n % 31} patients" for n in range(100)] + ["619 paxienxs"]})
+    assert found(table, 0) == [(100, ("619 patients",))]
+    assert table.understood["sample"][100].as_py() == 619, "its value is still learned from"
+
+
+def test_what_is_no_number_is_suspect_and_knows_what_is_written_nearly_so() -> None:
+    table = checked({"score": ["97%"] * 30 + ["98%"] * 40 + ["100%"] * 30 + ["9x%", "??!"]})
+    nine, odd = (each for each in table.suspects if each.row in (100, 101))
+    assert set(nine.meant) == {"9%", "97%", "98%"}
+    assert nine.hidden, "its value is not known"
+    assert odd.meant == ()
+    assert "which is no number" in odd.reason
+
+
+def test_a_date_that_cannot_be_is_suspect() -> None:
+    dates = [f"2024-03-{day:02}" for day in range(1, 29)] * 3
+    table = checked({"day": [*dates, "2024-03-99"]})
+    assert [(each.row, each.suspicion > 0.9) for each in table.suspects] == [(84, True)]
+    assert "which is no date" in table.suspects[0].reason
+
+
+# ---------------------------------------------------------------- identifiers, slipped values
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> None:
+    ids = [f"AB-{n:04}" for n in range(100)]
+    table = checked({"id": [*ids, "AB-0007", "A0-B1"], "x": [n / 7 for n in range(102)]})
+    assert [(each.row, each.reason) for each in table.suspects] == [
+        (100, "id is AB-0007 as in row 7; in all other rows it differs"),
+        (101, "id is A0-B1, which has another form than the others"),
+    ]
+    assert all(each.meant == () for each in table.suspects)
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_numbered_rows_are_checked_too() -> None:
+    table = checked({"nr": [*range(100), 7], "x": [n / 7 for n in range(101)]})
+    assert [each.row for each in table.suspects] == [100]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_value_that_slipped_into_its_neighbour_goes_back(first: bool) -> None:
+    columns = {"city": ["Rome", "Paris", "Oslo"] * 20 + ["New York NY"], "state": ["IT", "NY", "NO"] * 20 + [None]}
+    if first:  # the other way round: the state stands first and its value slipped into the city after it
+        columns = {"state": columns["state"], "city": [*columns["city"][:-1], "NY New York"]}
+    table = checked(columns)
+    place = list(columns).index("city")
+    assert found(table, place) == [(60, ("New York",))]
+    assert found(table, 1 - place) == [(60, ("NY",))]
+
+
+def test_nothing_slipped_where_nothing_is_missing() -> None:
+    columns = {"city": ["Rome", "Paris", "Oslo"] * 20 + ["New York NY"], "state": ["IT", "NY", "NO"] * 20 + ["NY"]}
+    assert found(checked(columns), 0) == []
+
+
+def test_a_suspect_hides_its_cell_only_if_it_is_probable_and_says_nothing() -> None:
+    assert Suspect(0, 0, 0.9, (), "", readable=False).hidden
+    assert not Suspect(0, 0, 0.4, (), "", readable=False).hidden
+    assert not Suspect(0, 0, 0.9, (), "", readable=True).hidden
+
+
+def test_a_clean_table_has_no_suspects() -> None:
+    columns = {
+        "city": CITIES,
+        "size": ["small", "large"] * 75,
+        "price": [f"${n}.50" for n in range(150)],
+        "day": [f"2024-0{1 + n % 9}-1{n % 10}" for n in range(150)],
+    }
+    assert checked(columns).suspects == ()
+
+
+def test_left_out_columns_are_named() -> None:
+    with pytest.warns(SchemaWarning, match="Left out"):
+        resolve_schema(pa.table({"id": [f"a{n}" for n in range(50)], "x": [n / 7 for n in range(50)]}), Schema(()))
+
+
+def test_numbers_with_far_more_decimals_are_suspect_and_said_to_be() -> None:
+    table = checked({"yr": [0.0, 1.0] * 60 + [0.87351119, 1.360216238]})
+    assert [(each.row, each.meant) for each in table.suspects] == [(120, ()), (121, ())]
+    assert "far more decimals" in table.suspects[0].reason
+    assert resolve_schema(table.understood, None)["yr"].kind == "category"
+
+
+def test_natural_texts_of_two_words_stay_whole() -> None:
+    """South Africa stands where the continent is given too, and Dark is no colour."""
+    countries = ["South Africa", "Kenya", "Peru"] * 20
+    table = checked(
+        {"country": [*countries, "South Africa"], "continent": ["Africa", "Africa", "America"] * 20 + [None]}
+    )
+    assert found(table, 0) == []
+    colours = ["Blue", "Dark Blue", "Red"] * 20
+    table = checked({"colour": [*colours, "Pale Blue"], "shade": ["Blue", "Blue", "Red"] * 20 + [None]})
+    assert found(table, 0) == []
