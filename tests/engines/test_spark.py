@@ -14,7 +14,7 @@ import pytest
 
 from cellmend import CellMender, load
 from cellmend.engines.spark import score
-from cellmend.errors import EngineError, StreamError
+from cellmend.errors import EngineError, TableError
 from cellmend.streaming import score_batch
 from tests.conftest import follow_recipe
 
@@ -121,7 +121,7 @@ def test_columns_that_do_not_fit_are_told_before_anything_runs(
 ) -> None:
     df = spark.createDataFrame(measurements())
     df = df.select(*[df[name] for name in names])
-    with pytest.raises(StreamError, match=f"The DataFrame must have the columns of the model; {what}. Hint:"):
+    with pytest.raises(TableError, match=f"The DataFrame must have the columns of the model; {what}. Hint:"):
         score(df, model, keep=keep)
 
 
