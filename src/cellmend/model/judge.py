@@ -16,7 +16,7 @@ from cellmend.model.encoding import Cells, EncodedTable
 from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
 from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
 from cellmend.model.model import Model
-from cellmend.model.network import Bound
+from cellmend.model.network import Alpha, Bound
 from cellmend.model.published import (
     cell_nll,
     cell_pi,
@@ -25,7 +25,14 @@ from cellmend.model.published import (
     lower_bound,
     reconstruct,
 )
-from cellmend.model.suspicion import ErrorRates, expected_errors, log_odds, suspicion_alone, suspicion_log_odds
+from cellmend.model.suspicion import (
+    ErrorRates,
+    expected_errors,
+    hiding_alpha,
+    log_odds,
+    suspicion_alone,
+    suspicion_log_odds,
+)
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
 from cellmend.table.readtable import ReadTable
@@ -141,7 +148,7 @@ class Judge:
         """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
         generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
         if self.method == "hidden":
-            return judge_hidden(network, cells, alpha=alpha), generator
+            return judge_hidden(network, cells, alpha=self._alpha(cells)), generator
         weights = self.settings.weights
         return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
 
@@ -163,7 +170,11 @@ class Judge:
         return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
 
     def _log_odds(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self.settings.alpha)
+        return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self._alpha(cells))
+
+    def _alpha(self, cells: Cells) -> Alpha:
+        """That cells are clean, by which they are hidden and readings weighed."""
+        return hiding_alpha(self.rates, self.settings.alpha, cells.values) if self.hides else self.settings.alpha
 
     def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
         return self._log_odds(evidence, cells).sigmoid()
@@ -176,7 +187,7 @@ class Judge:
         """What each cell adds to the score of its row, (B, D)."""
         kind = self._score_kind(None)
         if kind == "suspicion":
-            return suspicion_alone(evidence.alone - log_odds(self.settings.alpha), cells, self.rates)
+            return suspicion_alone(evidence.alone - log_odds(self._alpha(cells)), cells, self.rates)
         return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
 
     def _score_kind(self, kind: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_his
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, grow
 from cellmend.model.profile import RECENT
-from cellmend.model.suspicion import ErrorRates
+from cellmend.model.suspicion import Suspicions, rates_between
 from cellmend.settings import Settings
 from cellmend.table.readtable import ReadTable
 
@@ -26,8 +26,9 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     encoded = EncodedTable(table, grown.encoder.encode(table))
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
     both = new.above(remember(grown, len(new)))
-    history = climb(grown.network, lesson_for(grown.network, both, settings), settings, model.seed)
-    found = calibrate(grown, encoded, new, settings)
+    suspicions = Suspicions(grown.network.room(both))
+    history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
+    found = calibrate(grown, encoded, new, settings, suspicions)
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
     return replace(
         grown,
@@ -71,15 +72,5 @@ def remember(model: Model, rows: int) -> Cells:
 def _followed_by(old: Calibration, new: Calibration, rows: int) -> Calibration:
     """The newer one; of few new rows figures keep a part of what they were."""
     share = min(rows / RECENT, 1.0) if old.method == new.method else 1.0
-    both = zip(astuple(old.rates), astuple(new.rates), strict=True)
-    rates = ErrorRates(*(_between(before, own, share) for before, own in both))
-    return Calibration(rates, _between(old.offset, new.offset, share), new.method)
-
-
-def _between(old: float, new: float, share: float) -> float:
-    """A figure of which the new one makes up a share.
-
-    >>> _between(0.2, 0.4, 0.5), _between(0.2, 0.4, 1.0)
-    (0.30000000000000004, 0.4)
-    """
-    return (1 - share) * old + share * new
+    offset = (1 - share) * old.offset + share * new.offset
+    return Calibration(rates_between(old.rates, new.rates, share), offset, new.method)
