@@ -225,12 +225,13 @@ def test_rates_of_columns_are_found_beside_those_of_rows() -> None:
     assert (found.rows, found.cells) == (pytest.approx(0.05, abs=0.015), pytest.approx(0.2, abs=0.04))
 
 
-def test_where_a_column_says_nothing_its_rate_is_that_of_most() -> None:
-    nothing, everything = torch.zeros(100, 3), torch.ones(100, 3, dtype=torch.bool)
-    for room, expected in (((0.2, 0.2, math.nan), 0.2), ((0.2, 0.0, math.nan), 0.0)):
+def test_only_columns_that_stand_out_err_by_themselves() -> None:
+    """Where all columns have about the same room, errors come in rows or from everywhere."""
+    nothing, everything = torch.zeros(100, 4), torch.ones(100, 4, dtype=torch.bool)
+    for room, expected in (((0.2, 0.2, 0.15, math.nan), [0.0] * 4), ((0.3, 0.02, 0.0, math.nan), [0.3, 0.0, 0.0, 0.0])):
         learned = Suspicions(torch.tensor(room))
         learned.revise(nothing + 5, nothing - 20, everything)
-        assert learned.rates.columns[2] == pytest.approx(expected, abs=0.05)
+        assert list(learned.rates.columns) == pytest.approx(expected)
 
 
 def test_p0_in_disguise_is_what_nearly_all_chance_values_get() -> None:

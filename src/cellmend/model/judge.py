@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
 from cellmend.table.readtable import ReadTable
 
+SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
 Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
 
@@ -78,8 +80,13 @@ class Judge:
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
-        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[self._score_kind(kind)]
-        return self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        kind = self._score_kind(kind)
+        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
+        whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        for each in encoded.table.suspects if kind == "suspicion" else ():
+            told = -math.log1p(-min(each.suspicion, SUREST))
+            whole[each.row, each.column] = max(whole[each.row, each.column], told)
+        return whole
 
     # ------------------------------------------------------------ of rows
 

@@ -24,9 +24,10 @@ EM_ROUNDS = 40  # at most
 SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
 START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
 MOST_WRONG = 0.5  # of the cells of a dirty row, or of a column
+STANDS_OUT = 3.0  # times as much room as most columns have: less may be that of errors which come in rows
 DISGUISED = 0.1  # of the values drawn by chance, which the clean component need not hold if p0 is part of it
 NUMBERS_FIRST, LEVELS_FIRST = 1, 3  # revisions in which columns get their first rate; of levels networks are late sure
-BY_ROWS = 2.0  # times as many wrong cells as dirty rows seem to have may be theirs
+LEAST_RATE = 0.02  # of a column that errs by itself: less may be by chance
 DISTRUST_OF_LEVELS = 1.5  # the same, where the values of the column do not say
 DISTRUST = 2.0  # times as many cells of a column as look wrong are held to be while training
 BELIEF = 0.1  # how many rows, for each of the table, are added in thought when dirty ones are counted
@@ -123,12 +124,11 @@ class Suspicions:
         self.revisions += 1
         if self.revisions == NUMBERS_FIRST:
             by_rows = estimate_rates(ratio, observed, rare=0.0)
-            left = self.room - BY_ROWS * by_rows.rows * by_rows.cells  # that dirty rows do not account for
-            self.rates = self._kept(by_rows, torch.where(self.unsaid, 0.0, left.clamp_min(0)))
+            self.rates = self._kept(by_rows, standing_out(self.room))
         else:
             self.rates = self.estimate(ratio, observed, rare=0.0)
         if self.revisions == LEVELS_FIRST:
-            self.most = torch.where(self.unsaid, in_disguise(by_chance), self.most)
+            self.most = torch.where(self.unsaid, standing_out(in_disguise(by_chance)), self.most)
             own = self.room.new_tensor(self.rates.columns)
             self.rates = self._kept(self.rates, torch.where(self.unsaid, own.maximum(self.most), own))
         distrust = torch.where(self.unsaid, DISTRUST_OF_LEVELS, DISTRUST)
@@ -141,11 +141,21 @@ class Suspicions:
         return self._kept(found, self.room.new_tensor(found.columns))
 
     def _kept(self, rates: ErrorRates, columns: Tensor) -> ErrorRates:
-        """With these rates of columns, (D,), within what can be; where nothing is said, it is as in most columns."""
-        said = columns[~self.unsaid]
-        usual = said.median() if len(said) else said.sum()
-        within = torch.where(self.unsaid, columns.minimum(self.most).clamp_min(usual), columns.minimum(self.most))
-        return replace(rates, columns=tuple(within.clamp_max(MOST_WRONG).tolist()))
+        """With these rates of columns, (D,), within what can be."""
+        return replace(rates, columns=tuple(columns.minimum(self.most).clamp_max(MOST_WRONG).tolist()))
+
+
+def standing_out(shares: Tensor) -> Tensor:
+    """Shares of columns, (D,), where one is far above most others, and 0 elsewhere, also where nothing is said (NaN).
+
+    Errors that come in rows, or from everywhere, leave all columns about the same room: then rows tell better.
+
+    >>> standing_out(torch.tensor([0.04, 0.05, 0.3, torch.nan, 0.0]))
+    tensor([0.0000, 0.0000, 0.3000, 0.0000, 0.0000])
+    """
+    said = shares.nan_to_num()
+    usual = shares[~shares.isnan()].median() if (~shares.isnan()).any() else said.sum()
+    return torch.where(said > STANDS_OUT * usual + LEAST_RATE, said, 0.0)
 
 
 def in_disguise(by_chance: Tensor) -> Tensor:

@@ -16,10 +16,11 @@ SURELY_LEVELS = 3  # that no end of a range explains
 EVEN = (0.35, 0.65)  # where the median of noise lies in its range
 FEWEST_TOGETHER, TOGETHER = 3, 3.0  # rows in which two columns leave their levels, and times as many as by chance
 BEYOND = 0.3  # of the noise lies outside of the range of the levels: percentages between 0 and 100 do not
-SPREAD = (
-    2.0  # variance over mean of the counts of noise, at most: natural rare numbers differ more in how often they stand
-)
+LEAST_LEVEL = 0.02  # of the cells has each of several levels
+SPREAD = 2.0  # variance over mean of the counts of noise, at most: how often natural rare numbers stand differs more
+ODD = 3.0  # deviations by which one side of a level may have more numbers than noise would
 NOISE, OTHER_UNIT, LOST_SIGN = 0.95, 0.95, 0.9  # suspicion, that so many such columns are no better explained otherwise
+LEAST_TOLD = 0.5  # suspicion: where both are as likely, the rest of the row says more
 FEWEST_NUMBERS = 50  # from which the range of a column is known
 SCALES = (1000.0, 100.0, 0.001, 0.01)  # of units that are mixed up, and of a decimal point that is lost
 FEWEST_OTHERS = 3  # different numbers in another unit
@@ -33,12 +34,18 @@ class Strays:
     """A column with few levels, each standing in many cells, and noise between and around them."""
 
     levels: tuple[float, ...]
+    below: float = NOISE  # suspicion of the numbers below the lowest level, and above the highest
+    above: float = NOISE
     name: str = "noise"
 
     def judge(self, numbers: NDArray[np.float64]) -> dict[float, tuple[float, tuple[float, ...]]]:
         """Suspicion of the numbers that are no level, and what was meant, if that is plain."""
-        meant = self.levels if len(self.levels) == 1 else ()
-        return {number: (NOISE, meant) for number in numbers.tolist() if number not in set(self.levels)}
+        meant, known = self.levels if len(self.levels) == 1 else (), set(self.levels)
+        found = {number: self._suspicion(number) for number in numbers.tolist() if number not in known}
+        return {number: (suspicion, meant) for number, suspicion in found.items() if suspicion >= LEAST_TOLD}
+
+    def _suspicion(self, number: float) -> float:
+        return self.below if number < self.levels[0] else self.above if number > self.levels[-1] else NOISE
 
     def words(self, number: str) -> str:
         few = f"always {self.levels[0]:.15g}" if len(self.levels) == 1 else f"one of {len(self.levels)} numbers"
@@ -99,7 +106,7 @@ def learn_number_causes(numbers: NDArray[np.float64]) -> tuple[NumberCause, ...]
     """Which of the causes act in a column, of the numbers that could be read, (N,).
 
     >>> learn_number_causes(np.array([695.0] * 80 + [1.0, 700.0, 30.0, 912.0, 401.0, 600.0, 555.0, 802.0]))
-    (Strays(levels=(695.0,), name='noise'),)
+    (Strays(levels=(695.0,), below=0.95, above=0.95, name='noise'),)
     """
     values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
     if len(values) < 2:
@@ -122,9 +129,28 @@ def _learn_strays(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Str
         levels = np.sort(values[order[: most + 1]])
         strays = values[order[most + 1 :]]
         inner = len(levels) < SURELY_LEVELS and values[0] < values[order[0]] < values[-1]
-        if rest.var() <= SPREAD * rest.mean() and (inner or _all_over(levels, strays, rest)):
-            return Strays(tuple(levels.tolist()))
+        rare = most > 0 and often[most] < LEAST_LEVEL * cells
+        if not rare and rest.var() <= SPREAD * rest.mean() and (inner or _all_over(levels, strays, rest)):
+            return Strays(tuple(levels.tolist()), *_by_side(levels, strays, rest))
     return None
+
+
+def _by_side(
+    levels: NDArray[np.float64], strays: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Suspicion of the numbers below and above all levels: noise lies evenly over its range, and where one side has far
+    more, such as amounts above a usual 0, the rest of them is natural."""
+    below, above = (float(counts[side].sum()) for side in (strays < levels[0], strays > levels[-1]))
+    low, high = levels[0] - min(strays.min(), levels[0]), max(strays.max(), levels[-1]) - levels[-1]
+    cells, share = below + above, low / max(low + high, 1e-300)
+    suspicion = []
+    for found, expected in ((below, share), (above, 1 - share)):
+        by_chance = cells * expected
+        natural = found > by_chance + ODD * np.sqrt(max(by_chance * (1 - expected), 1.0))
+        other = cells - found  # of which all are noise: so many, as its range is wide, are noise on this side too
+        noise = other * expected / max(1 - expected, 1e-9)
+        suspicion.append(float(NOISE * min(1.0, noise / found)) if natural else NOISE)
+    return suspicion[0], suspicion[1]
 
 
 def _all_over(levels: NDArray[np.float64], strays: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
