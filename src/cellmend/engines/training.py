@@ -33,6 +33,7 @@ from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
 from cellmend.model.optimiser import Watch
 from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors
+from cellmend.model.update import known_room
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
 from cellmend.table.frames import read_frame
 
@@ -115,7 +116,8 @@ def train_together(config: Mapping[str, object]) -> None:
     network = fresh_network(mender)
     cells, team = own_cells(mender.model_, stream, plan)
 
-    suspicions = Suspicions(network.room(Cells(*team.some(cells.values, cells.observed))))
+    some = Cells(*team.some(cells.values, cells.observed))
+    suspicions = Suspicions(known_room(replace(mender.model_, network=network), some))
 
     def revise() -> Tensor:
         ratio, by_chance = hidden_ratios(network, cells)

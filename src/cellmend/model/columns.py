@@ -70,6 +70,15 @@ class NumberColumn:
         """A model value for a sentence."""
         return rounded_text(self.decode_one(value))
 
+    @property
+    def has_own_noise(self) -> bool:
+        """Are its errors looked for around its usual values, and not just anywhere?"""
+        return False
+
+    def with_any_noise(self) -> Self:
+        """The same, with errors anywhere."""
+        return self
+
     def is_open(self, low: float, high: float, chance: float) -> bool:
         """Does a row leave open what the value is? It expects model values from low to high, the best by `chance`."""
         return False
@@ -124,6 +133,15 @@ class RealColumn(NumberColumn):
         with np.errstate(over="ignore"):
             standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
         return np.clip(standardised, -FARTHEST, FARTHEST)
+
+    @property
+    def has_own_noise(self) -> bool:
+        """Are its errors looked for around its usual values, and not just anywhere?"""
+        return (self.middle, self.spread) != (0.0, 1.0)
+
+    def with_any_noise(self) -> Self:
+        """The same, with errors anywhere."""
+        return replace(self, middle=0.0, spread=1.0, one_value=False)
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
@@ -236,6 +254,15 @@ class LevelColumn:
     def in_words(self, value: float) -> str:
         """A level for a sentence."""
         return shortened(self.decode_one(value))
+
+    @property
+    def has_own_noise(self) -> bool:
+        """Levels are all alike to errors."""
+        return False
+
+    def with_any_noise(self) -> Self:
+        """The same."""
+        return self
 
     def is_open(self, low: float, high: float, chance: float) -> bool:
         """Does a row leave open which level it is?"""

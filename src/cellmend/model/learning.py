@@ -19,7 +19,7 @@ from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networ
 from cellmend.model.network import RVAE, Bound
 from cellmend.model.optimiser import Ascent, Watch
 from cellmend.model.profile import Profile
-from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors
+from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.progress import progress
 from cellmend.settings import Settings
@@ -42,12 +42,13 @@ class Untrained:
     network: RVAE
     cells: Cells  # all rows, or `train_rows` of them
     seed: int
+    room: Tensor  # (D,) that each column has for errors of its own; NaN if its values do not say
 
 
 def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Model, EncodedTable]:
     """A model of the table, and the table as the model sees it."""
     start = begin(reader, table, settings)
-    suspicions = Suspicions(start.network.room(start.cells))
+    suspicions = Suspicions(start.room)
     history = climb(start.network, lesson_for(start.network, start.cells, settings, suspicions), settings, start.seed)
     return finish(start, start.network, history, settings, suspicions), start.encoded
 
@@ -57,9 +58,14 @@ def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untraine
     encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
-    network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
     encoded = EncodedTable(table, encoder.encode(table))
-    return Untrained(reader, encoder, encoded, network, sample(encoded.cells, settings, seed).to(device), seed)
+    cells = sample(encoded.cells, settings, seed).to(device)
+    room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
+    room = torch.where(room.isnan(), room, standing_out(room))
+    columns = zip(encoder.columns, (room > 0).tolist(), strict=True)
+    encoder = TableEncoder([column if errs else column.with_any_noise() for column, errs in columns], table.names)
+    network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
+    return Untrained(reader, encoder, encoded, network, cells, seed, room)
 
 
 def sample(cells: Cells, settings: Settings, seed: int) -> Cells:

@@ -148,14 +148,15 @@ class Suspicions:
 def standing_out(shares: Tensor) -> Tensor:
     """Shares of columns, (D,), where one is far above most others, and 0 elsewhere, also where nothing is said (NaN).
 
-    Errors that come in rows, or from everywhere, leave all columns about the same room: then rows tell better.
+    Errors that come in rows, or from everywhere, leave all columns about the same room: then rows tell better. What
+    would be mostly error is a column that is natural and spread evenly, as dates are.
 
     >>> standing_out(torch.tensor([0.04, 0.05, 0.3, torch.nan, 0.0]))
     tensor([0.0000, 0.0000, 0.3000, 0.0000, 0.0000])
     """
     said = shares.nan_to_num()
     usual = shares[~shares.isnan()].median() if (~shares.isnan()).any() else said.sum()
-    return torch.where(said > STANDS_OUT * usual + LEAST_RATE, said, 0.0)
+    return torch.where((said > STANDS_OUT * usual + LEAST_RATE) & (said < MOST_WRONG), said, 0.0)
 
 
 def in_disguise(by_chance: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
         [getattr(own, name) for own in settings for _ in range(own.networks)] for name in ("weight_decay", "alpha")
     )
 
-    suspicions = [Suspicions(start.network.room(start.cells)) for start in started]
+    suspicions = [Suspicions(start.room) for start in started]
 
     def revise() -> Tensor:
         unstack(together, flat)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
@@ -26,7 +28,7 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     encoded = EncodedTable(table, grown.encoder.encode(table))
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
     both = new.above(remember(grown, len(new)))
-    suspicions = Suspicions(grown.network.room(both))
+    suspicions = Suspicions(known_room(grown, both))
     history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
     found = calibrate(grown, encoded, new, settings, suspicions)
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
@@ -38,6 +40,13 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
         profile=grown.profile.followed_by(grown.profile.of(new)),
         replay=Replay(keep(settings.keep_rows, model.seed, kept, new), kept.stands_for + len(new)),
     )
+
+
+def known_room(model: Model, cells: Cells) -> Tensor:
+    """The room for errors of their own, (D,), of the columns that were seen to have them; NaN if values do not say."""
+    room = model.network.room(cells)
+    errs = room.new_tensor([column.has_own_noise for column in model.encoder.columns], dtype=torch.bool)
+    return torch.where(errs | room.isnan(), room, 0.0)
 
 
 def _with_new_levels(model: Model, table: ReadTable, settings: Settings) -> Model:
