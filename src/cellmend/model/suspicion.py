@@ -141,8 +141,9 @@ class Suspicions:
         return self._kept(found, self.room.new_tensor(found.columns))
 
     def _kept(self, rates: ErrorRates, columns: Tensor) -> ErrorRates:
-        """With these rates of columns, (D,), within what can be."""
-        return replace(rates, columns=tuple(columns.minimum(self.most).clamp_max(MOST_WRONG).tolist()))
+        """With these rates of columns, (D,), within what can be: what looks more often wrong than right is natural."""
+        within = torch.where(columns < MOST_WRONG - SETTLED, columns, 0.0).minimum(self.most)
+        return replace(rates, columns=tuple(within.tolist()))
 
 
 def standing_out(shares: Tensor) -> Tensor:
