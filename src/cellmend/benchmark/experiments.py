@@ -50,7 +50,7 @@ class Experiment:
 _ALL = tuple(
     name
     for name in METHODS
-    if name not in ("cellmend", "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
+    if name not in ("cellmend", CEILING, "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
 )
 _REPAIRING = ("RVAE", "VAE-L2", "CondPred-L2", "DeepRPCA", "Marginals", "LightGBM", "LightGBM l1")
 _RIVALS = ("cellmend", "RVAE", "LightGBM", "LightGBM + Marginals")
