@@ -106,3 +106,12 @@ def test_any_texts_can_be_learned_and_written(counts: dict[str, int]) -> None:
         again = LearnedTexts.from_json(json.loads(json.dumps(own.to_json())))
         assert again.verdicts == own.verdicts
         assert all(0 <= verdict.suspicion <= 1 for verdict in own.verdicts.values())
+
+
+def test_new_texts_are_judged_alike_whatever_others_come_with_them() -> None:
+    known = {"Birmingham": 60, "Florence": 50, "Huntsville": 40, "Mobile": 30, "Decatur": 3}
+    learned = learn_texts({"city": known})["city"]
+    new = ["Birmxngham", "Birmxnghxm", "florence", "Huntsvile", "***", "Zagreb", "Floence", "-1"]
+    together = learned.judge(dict.fromkeys(new, 1))
+    alone = {text: verdict for each in new for text, verdict in learned.judge({each: 1}).items()}
+    assert together == alone
