@@ -136,8 +136,10 @@ def test_the_noise_is_that_of_the_paper_in_deviations_of_the_clean_column(
     assert stats.kstest(drawn, expected).pvalue > 0.001
 
 
-def test_there_are_the_six_pairs_of_noises_of_the_paper() -> None:
-    assert {name: noise.beta for name, noise in NOISES.items()} == {
+def test_there_are_the_six_pairs_of_noises_of_the_paper_and_three_more() -> None:
+    ours = {"small", "other-row", "unit"}
+    assert ours <= set(NOISES)
+    assert {name: noise.beta for name, noise in NOISES.items() if name not in ours} == {
         "gaussian": 0.0,
         "laplace4-0.5": 0.5,
         "laplace4-0.8": 0.8,
@@ -283,3 +285,20 @@ def test_an_array_comes_back_as_an_array() -> None:
     expected, same = corrupt(clean, all_real(clean), noise="gaussian", rows=0.5, seed=0)
     np.testing.assert_array_equal(dirty, expected)
     np.testing.assert_array_equal(mask, same)
+
+
+@pytest.mark.parametrize(("layout", "share", "columns"), [("columns", 0.3, 2), ("cells", 0.1, 10)])
+def test_errors_lie_where_the_layout_says(layout: str, share: float, columns: int) -> None:
+    clean = reals(2000, 10)
+    _, mask = corrupt(clean, all_real(clean), noise="laplace4-0.5", rows=share, seed=0, layout=layout)
+    assert (mask.mean(axis=0) > 0).sum() == columns
+    assert mask.mean(axis=0).max() == pytest.approx(share, abs=0.04)
+
+
+def test_another_row_s_value_is_one_of_the_column_and_a_unit_is_a_power_of_ten() -> None:
+    clean = (reals(500, 2).abs() + 1).round(2)  # at a resolution, as the cells of a table are
+    other, wrong = corrupt(clean, all_real(clean), noise="other-row", rows=0.5, seed=0, layout="cells")
+    assert np.isin(other.to_numpy()[:, 0].round(9), clean.to_numpy()[:, 0].round(9)).all()
+    unit, wrong = corrupt(clean, all_real(clean), noise="unit", rows=0.5, seed=0, layout="cells")
+    powers = np.log10((unit / clean).to_numpy()[wrong])
+    np.testing.assert_allclose(powers, powers.round(), atol=0.3)  # of small numbers little is left by rounding

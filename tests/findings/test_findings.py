@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     assert repaired.loc[5, "length"] == length["repair"]
     city = line(findings, 6, "city")
     assert city["repair"] in ("Birmingham", "Florence")
-    assert "nearly" in city["reason"]
+    assert "probably" in city["reason"]
     day = line(findings, 7, "day")
     assert pd.to_datetime(day["repair"], format="%d.%m.%Y").year in (2023, 2024)
     assert pd.isna(day["low"]), "bounds of dates are in the reason"
@@ -311,7 +311,7 @@ def test_notebooks_show_findings_with_nothing_taken_for_markup(mender: CellMende
     table = messy()
     page = mender.mend(table)._repr_html_()
     assert "heavy!" in page
-    assert "nearly" in page
+    assert "probably" in page
     hostile = Finding(0, "<i>", "<script>alert(1)</script>", 0.9, None, None, None, "<b>")
     assert "<script>" not in to_html([hostile] * 60)
     assert "10 more" in to_html([hostile] * 60)

@@ -1,7 +1,7 @@
 """Writes the table, the models and the answers of this folder, by the code on PYTHONPATH: python make.py
 
-They were written by commit e5a03c5, before the modules moved into packages. Write them anew only where answers are
-meant to change; old models must go on to load.
+The models were written by commit e5a03c5, before the modules moved into packages. Write answers anew only where they
+are meant to change; these models must go on to load.
 """
 
 from __future__ import annotations

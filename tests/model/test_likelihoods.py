@@ -370,3 +370,19 @@ def test_gradients_of_a_gaussian_and_of_levels_are_those_of_torch() -> None:
             torch.autograd.grad((own * factor).sum(), by), torch.autograd.grad((other * factor).sum(), by), strict=True
         ):
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_room_is_the_share_of_p0_that_fits_between_the_values_of_a_column() -> None:
+    """A core with 30 % of its own p0, a core alone, a core with a tail on one side, and a column of one value."""
+    rng = np.random.default_rng(0)
+    core, p0 = rng.normal(0, 1, 20_000), 2 * np.tan(np.pi * (rng.random(20_000) - 0.5))
+    some = rng.random(20_000) < 0.3
+    columns = [np.where(some, p0, core), core, np.where(some, np.abs(p0), core), np.where(some, p0, 0.0)]
+    known = [RealColumn("x", "real", 0.0, 1.0, None, (0.0,) * KNOTS, (-1e6, 1e6), 0.0, 1.0, d == 3) for d in range(4)]
+    likelihood = Real(known, Distributions("cauchy", 2.0, 8, binned=True))
+    values = torch.from_numpy(np.stack(columns, axis=1))
+    room = likelihood.room(values, torch.ones_like(values, dtype=torch.bool)).tolist()
+    # Of p0 so much lies within 4 of its widths.
+    assert room[0] == pytest.approx(0.3 * 2 * np.arctan(4) / np.pi, abs=0.02)
+    assert max(room[1:3]) < 0.005
+    assert room[3] == pytest.approx(0.3, abs=0.02)

@@ -12,10 +12,12 @@ from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence
 from cellmend.model.suspicion import (
     ErrorRates,
+    Suspicions,
     clean_priors,
     dirty_log_odds,
     estimate_rates,
     expected_errors,
+    in_disguise,
     log_odds,
     suspicion_log_odds,
     temper,
@@ -184,3 +186,55 @@ def test_fdr_keeps_the_expected_share_of_clean_cells() -> None:
         next_one = chances[chances < cutoff].max()
         assert next_one < 0.5 or (1 - chances[chances >= next_one]).mean() > fdr
         assert cutoff >= 0.5
+
+
+def slow_wrong_with_columns(ratio: list[float], rates: ErrorRates) -> list[float]:
+    """All ways in which a row is dirty or not and its cells are wrong, because of the row, the column or both."""
+    total, wrong = 0.0, [0.0] * len(ratio)
+    for dirty in (False, True):
+        for which in itertools.product((False, True), repeat=len(ratio)):
+            weight = rates.rows if dirty else 1 - rates.rows
+            for is_wrong, each, column in zip(which, ratio, rates.columns, strict=True):
+                share = 1 - (1 - column) * (1 - rates.cells * dirty)
+                weight *= share * math.exp(-each) if is_wrong else 1 - share
+            total += weight
+            wrong = [w + weight * is_wrong for w, is_wrong in zip(wrong, which, strict=True)]
+    return [w / total for w in wrong]
+
+
+def test_a_cell_may_be_wrong_because_of_its_row_or_its_column() -> None:
+    ratio, rates = (
+        torch.randn(20, 4, generator=generator()).double() * 4,
+        ErrorRates(0.1, 0.2, 0.0, (0.0, 0.3, 0.01, 0.5)),
+    )
+    found = wrong_log_odds(ratio, ratio, torch.ones(20, 4, dtype=torch.bool), rates).sigmoid()
+    for place in range(20):
+        assert found[place].tolist() == pytest.approx(slow_wrong_with_columns(ratio[place].tolist(), rates), abs=1e-9)
+
+
+def test_rates_of_columns_are_found_beside_those_of_rows() -> None:
+    """A column errs in 30 % of its cells; rows in 5 %, a fifth of their cells each."""
+    draw = torch.rand(20_000, 11, generator=generator())
+    wrong = (draw[:, :1] < 0.05) & (draw[:, 1:] < 0.2)
+    wrong[:, 3] |= torch.rand(20_000, generator=generator(3)) < 0.3
+    start = [0.0, 0.0, 0.0, *[0.1] * 7]
+    found = estimate_rates(drawn_ratios(wrong), torch.ones_like(wrong), rare=0.0, columns=start)
+    assert found.columns[3] == pytest.approx(0.3, abs=0.02)
+    assert found.columns[:3] == (0.0, 0.0, 0.0)
+    assert max(found.columns[4:]) < 0.01
+    assert (found.rows, found.cells) == (pytest.approx(0.05, abs=0.015), pytest.approx(0.2, abs=0.04))
+
+
+def test_only_columns_that_stand_out_err_by_themselves() -> None:
+    """Where all columns have about the same room, errors come in rows or from everywhere."""
+    nothing, everything = torch.zeros(100, 4), torch.ones(100, 4, dtype=torch.bool)
+    for room, expected in (((0.2, 0.2, 0.15, math.nan), [0.0] * 4), ((0.3, 0.02, 0.0, math.nan), [0.3, 0.0, 0.0, 0.0])):
+        learned = Suspicions(torch.tensor(room))
+        learned.revise(nothing + 5, nothing - 20, everything)
+        assert list(learned.rates.columns) == pytest.approx(expected)
+
+
+def test_p0_in_disguise_is_what_nearly_all_chance_values_get() -> None:
+    """A column of which a third is p0, one of which nothing is, and one that no row predicts."""
+    by_chance = torch.tensor([[1 / 3, 1e-9, 0.9]]).log().expand(1000, 3)
+    assert in_disguise(by_chance).tolist() == pytest.approx([1 / 3, 1e-9, 0.0])

@@ -112,7 +112,7 @@ def test_new_levels_are_known_after_an_update_and_rare_or_misspelled_ones_are_no
     assert city.levels == ("Bergen", "Oslo", "Pisa", "Rome", "Cusco", "Lima")
     assert land.levels == ("Hordaland", "Italy", "Norway", "Tuscany", "Inca", "Peru")
     assert list(again.reconstruct_proba(new)["land"].columns) == list(land.levels)
-    assert {"Lima", "Cusco"} <= set(again.model_.reader.checks.spellings["city"].words)
+    assert {"Lima", "Cusco"} <= set(again.model_.reader.checks.texts["city"].counts)
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def test_scores_of_single_rows_are_those_of_the_table_with_other_settings(settin
 
 
 def test_what_other_rows_of_a_batch_tell_is_not_looked_at() -> None:
-    """A misspelling that stands twice, and an identifier that does: both count when the table is whole."""
+    """An identifier that stands twice, which counts when the table is whole; a misspelling is one in any batch."""
     rng = np.random.default_rng(0)
     city = np.array(["birmingham", "florence", "sheffield"])[rng.integers(0, 3, 200)].astype(object)
     city[[7, 8]] = "birmxngham"
@@ -103,7 +103,7 @@ def test_what_other_rows_of_a_batch_tell_is_not_looked_at() -> None:
     for row in (7, 9):
         assert s.score_batch(mender, one_batch(table.slice(row, 1))).to_pylist() == whole.slice(row, 1).to_pylist()
     together = mender.cell_suspicion(table)
-    assert together["city"][7].as_py() != whole["city"][7].as_py()
+    assert together["city"][7].as_py() == whole["city"][7].as_py() > 0.5
     assert together["id"][9].as_py() > 0.9 > whole["id"][9].as_py()
 
 

@@ -6,8 +6,6 @@ import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cellmend.errors import SchemaWarning
 from cellmend.table.frames import read_frame
@@ -15,7 +13,6 @@ from cellmend.table.kinds import resolve_schema
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.schema import Schema
-from cellmend.table.spelling import learn_spelling
 
 CITIES = ["Birmingham"] * 60 + ["Florence"] * 50 + ["Boaz"] * 40
 
@@ -69,21 +66,6 @@ def test_a_change_that_many_rare_values_share_is_a_scheme() -> None:
 def test_what_the_user_says_to_ignore_is_not_checked() -> None:
     kinds = {"city": "ignore", "x": "real"}
     assert checked({"city": [*CITIES, "Birmxngham"], "x": [n / 7 for n in range(151)]}, **kinds).suspects == ()
-
-
-def test_a_misspelling_that_comes_again_and_again_is_doubted() -> None:
-    spelling = learn_spelling(pa.chunked_array([[*CITIES, "Birmxngham"]]))
-    once, often = (spelling.judge(["Birmxngham"], [times])["Birmxngham"][0] for times in (1, 4))
-    assert often < once
-
-
-@given(st.lists(st.text(max_size=6), max_size=40))
-def test_any_texts_can_be_checked(texts: list[str]) -> None:
-    spelling = learn_spelling(pa.chunked_array([pa.array(texts, pa.string())]))
-    if spelling is not None:
-        judged = spelling.judge(texts, [1] * len(texts))
-        assert all(0 <= chance <= 1 and set(meant) <= set(texts) for chance, meant in judged.values())
-        assert not set(judged) & set(spelling.words)
 
 
 # ---------------------------------------------------------------- numbers, units, dates

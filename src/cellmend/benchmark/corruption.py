@@ -1,4 +1,4 @@
-"""Known errors for any table: the noises of the paper, on numbers, categories, counts and ordered levels."""
+"""Known errors for any table: the noises of the paper and others, in rows, in columns or scattered."""
 
 from __future__ import annotations
 
@@ -21,16 +21,27 @@ Rng = np.random.Generator
 @dataclass(frozen=True)
 class Noise:
     """What happens to a chosen cell: `draw` is added to numbers, in standard deviations of the clean column;
-    a level becomes another one with probability proportional to frequency to the power `beta`."""
+    a level becomes another one with probability proportional to frequency to the power `beta`.
+
+    Or numbers become what `change` makes of them, from some (n,) and from all of the column, in the user's units.
+    """
 
     draw: Callable[[Rng, int], NDArray[np.float64]]
     beta: float
+    change: Callable[[Rng, NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]] | None = None
 
 
 def _mixture(rng: Rng, size: int) -> NDArray[np.float64]:
     return rng.normal(np.where(rng.random(size) < 0.6, -0.5, 0.5), 3.0)
 
 
+def _nothing(rng: Rng, size: int) -> NDArray[np.float64]:
+    return np.zeros(size)
+
+
+SCALES = (-3, -2, -1, 1, 2, 3)  # powers of ten between units, and of a decimal point that slipped
+LAYOUTS = ("rows", "columns", "cells")  # where the errors lie
+SPOILED_COLUMNS = 0.2  # of all
 NOISES = {
     "gaussian": Noise(lambda rng, size: rng.normal(0, 5, size), beta=0.0),
     "laplace4-0.5": Noise(lambda rng, size: rng.laplace(0, 4, size), beta=0.5),
@@ -38,13 +49,19 @@ NOISES = {
     "laplace8-0.8": Noise(lambda rng, size: rng.laplace(0, 8, size), beta=0.8),
     "lognormal": Noise(lambda rng, size: rng.lognormal(0, 0.75, size), beta=0.0),
     "mixture": Noise(_mixture, beta=0.0),
+    "small": Noise(lambda rng, size: rng.normal(0, 2, size), beta=0.5),
+    "other-row": Noise(_nothing, beta=1.0, change=lambda rng, cells, known: rng.choice(known, len(cells))),
+    "unit": Noise(_nothing, beta=0.5, change=lambda rng, cells, known: cells * 10.0 ** rng.choice(SCALES, len(cells))),
 }
 
 
-def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -> tuple[Any, NDArray[np.bool_]]:
+def corrupt(
+    table: Any, schema: Schema, *, noise: str, rows: float, seed: int, layout: str = "rows"
+) -> tuple[Any, NDArray[np.bool_]]:
     """The table with errors in a share of its rows, its own kind, and where they are, (rows, columns).
 
-    In each chosen row 20 % of the modelled cells are corrupted. Numbers are rounded to the resolution of
+    In each chosen row 20 % of the modelled cells are corrupted; by another layout that share of the cells of 20 % of
+    the columns, or of all cells. Numbers are rounded to the resolution of
     their column, so that too many digits give nothing away; a cell that comes out as it was is not counted.
     Missing cells stay missing.
 
@@ -62,7 +79,7 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
     encoder = TableEncoder.fit(schema, source)
     cells = encoder.encode(source)
     clean, observed = cells.values.double().numpy(), cells.observed.numpy()
-    chosen = _choose(rng, clean.shape, rows) & observed & np.isfinite(clean)
+    chosen = _choose(rng, clean.shape, rows, layout) & observed & np.isfinite(clean)
     dirty = clean.copy()
     for d, column in enumerate(encoder.columns):
         at, known = chosen[:, d], clean[observed[:, d] & np.isfinite(clean[:, d]), d]
@@ -76,8 +93,13 @@ def corrupt(table: Any, schema: Schema, *, noise: str, rows: float, seed: int) -
     return written, encoder.spread(_changed(encoder, source, written, chosen), source)
 
 
-def _choose(rng: Rng, shape: tuple[int, ...], rows: float) -> NDArray[np.bool_]:
-    """A share of the rows, and in each of them its own random 20 % of the cells."""
+def _choose(rng: Rng, shape: tuple[int, ...], rows: float, layout: str) -> NDArray[np.bool_]:
+    """Cells (N, D): a share of the rows, and in each of them its own random 20 %; or as another layout says."""
+    if layout != "rows":
+        spoiled = np.ones(shape[1], dtype=bool)
+        if layout == "columns":
+            spoiled[rng.permutation(shape[1])[max(1, round(SPOILED_COLUMNS * shape[1])) :]] = False
+        return (rng.random(shape) < rows) & spoiled
     picked = rng.permutation(shape[0])[: round(rows * shape[0])]
     order = rng.random((len(picked), shape[1])).argsort(axis=1)
     mask = np.zeros(shape, dtype=bool)
@@ -90,6 +112,9 @@ def _corrupt_column(
 ) -> NDArray[np.float64]:
     if isinstance(column, LevelColumn):
         return _other_levels(rng, cells.astype(int), known.astype(int), len(column.levels), noise.beta)
+    if noise.change is not None:
+        in_units = noise.change(rng, column.decode(cells), column.decode(known))
+        return in_units if column.kind == "count" else (in_units - column.mean) / column.sd
     noisy = cells + noise.draw(rng, len(cells)) * known.std()
     return np.abs(np.round(noisy)) if column.kind == "count" else noisy
 

@@ -34,6 +34,8 @@ ROW_OUTLIER_TABLES = (
     "abda_kdd",
 )
 FURTHER_TABLES = ("bike", "diamonds")  # that our default was not tuned on
+LAYOUT_TABLES = ("wine", "adult", "credit_default", "letter", "bike", "diamonds", "abda_breast", "abda_thyroid",
+                 "abda_satellite", "abda_pen_global")  # fmt: skip
 KNOWN = PAPER_TABLES + FURTHER_TABLES + ROW_OUTLIER_TABLES
 LABEL = "outlier"  # the last column of the row-outlier tables; never an input
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sklearn.base import clone
 
 from cellmend.benchmark.injection import NAMES, Injected, Ints, Target, as_numbers, inject
-from cellmend.benchmark.methods import METHODS
+from cellmend.benchmark.methods import CEILING, METHODS
 from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
 from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
@@ -27,7 +27,7 @@ from cellmend.table.values import family, level_text, plain
 RIGHT = 0.05  # standard deviations that a repaired number may be off
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
 BASELINES = tuple(
-    name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", *ROWS_ONLY)
+    name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", CEILING, *ROWS_ONLY)
 )  # they judge cells, and need no labels to choose a setting
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -14,12 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from cellmend.benchmark.corruption import NOISES, corrupt
-from cellmend.benchmark.datasets import FURTHER_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
-from cellmend.benchmark.methods import METHODS, Setting, choose, dataset_of
-from cellmend.benchmark.metrics import calibration, cell_avprs, repair_errors, row_auc, row_avpr
+from cellmend.benchmark.corruption import LAYOUTS, corrupt
+from cellmend.benchmark.datasets import FURTHER_TABLES, LAYOUT_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
+from cellmend.benchmark.dirt import load_pair, measure_pair, pairs
+from cellmend.benchmark.methods import CEILING, METHODS, Setting, choose, dataset_of
+from cellmend.benchmark.metrics import all_cells_ap, calibration, cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
-from cellmend.errors import MissingDatasetError, MissingExtraError, UnknownNameError
+from cellmend.errors import MissingDatasetError, MissingExtraError, SchemaWarning, UnknownNameError
+from cellmend.estimator import CellMender
 from cellmend.table.schema import Schema
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -41,16 +44,20 @@ class Experiment:
     seeds: int = 3
     tables: tuple[str, ...] = PAPER_TABLES
     levels: tuple[float | None, ...] = LEVELS
+    most_rows: int | None = None  # of a table; of more a fixed sample is taken
 
 
 _ALL = tuple(
     name
     for name in METHODS
-    if name not in ("cellmend", "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
+    if name not in ("cellmend", CEILING, "RVAE one-stage", "RVAE two-stage", "LightGBM l1", "VAE", "CondPred")
 )
 _REPAIRING = ("RVAE", "VAE-L2", "CondPred-L2", "DeepRPCA", "Marginals", "LightGBM", "LightGBM l1")
 _RIVALS = ("cellmend", "RVAE", "LightGBM", "LightGBM + Marginals")
 _THREE_LEVELS = (0.01, 0.05, 0.2)
+_LAYOUT_NOISES = ("laplace4-0.5", "small", "other-row", "unit")
+SHARES = {"rows": (0.0, 0.014, 0.07, 0.3), "columns": (0.0, 0.014, 0.07, 0.3), "cells": (0.0, 0.003, 0.014, 0.2)}
+REAL_ERRORS = "real"  # in place of a noise: the table has its own errors
 EXPERIMENTS: dict[str, Experiment] = {
     "detection": Experiment("finding rows and cells, Gaussian + uniform noise (Figs. 2 and 3)", _ALL),
     "l2": Experiment(
@@ -61,7 +68,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "noises": Experiment(
         "the other noise pairs (Fig. 6)",
         ("RVAE", "VAE-L2", "CondPred-L2", "DeepRPCA", "Marginals"),
-        noises=tuple(name for name in NOISES if name != "gaussian"),
+        noises=("laplace4-0.5", "laplace4-0.8", "laplace8-0.8", "lognormal", "mixture"),
     ),
     "alpha": Experiment(
         "the prior probability of a clean cell (Fig. 7)", ("RVAE",), settings=tuple({"alpha": a} for a in ALPHAS)
@@ -92,6 +99,23 @@ EXPERIMENTS: dict[str, Experiment] = {
     "unseen-tables": Experiment(
         "the same on tables that the default was not tuned on", _RIVALS, tables=FURTHER_TABLES, levels=_THREE_LEVELS
     ),
+    "layouts": Experiment(
+        "errors in rows, in columns or scattered, from none (0) over few (1) to many (3)",
+        ("cellmend", "RVAE", "LightGBM + Marginals", CEILING),
+        noises=tuple(f"{layout} {noise}" for noise in _LAYOUT_NOISES for layout in LAYOUTS),
+        seeds=1,
+        tables=LAYOUT_TABLES,
+        levels=(0.0, 1.0, 2.0, 3.0),
+        most_rows=12_000,
+    ),
+    "dirt": Experiment(
+        "really dirty tables, clean versions known",
+        ("cellmend",),
+        noises=(REAL_ERRORS,),
+        seeds=1,
+        tables=(),
+        levels=(None,),
+    ),
 }
 
 
@@ -114,7 +138,7 @@ def plan(experiment: str, narrow: Narrow) -> list[Run]:
     if unknown:
         raise UnknownNameError(f"A method must be one of {', '.join(METHODS)}; one is {unknown[0]!r}.")
     methods = [name for name in whole.methods if narrow.methods is None or name in narrow.methods]
-    tables = [name for name in whole.tables if narrow.tables is None or name in narrow.tables]
+    tables = [name for name in whole.tables or pairs() if narrow.tables is None or name in narrow.tables]
     levels = [level for level in whole.levels if narrow.levels is None or level is None or level in narrow.levels]
     seeds = range(whole.seeds if narrow.seeds is None else narrow.seeds)
     return [
@@ -244,7 +268,9 @@ def make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> Ma
 
 def _make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> list[Outcome]:
     first = group[0][0]
-    dataset, method = dataset_of(first.table), METHODS[first.method]
+    if first.noise == REAL_ERRORS:
+        return [_on_real_errors(fit[0], device) for fit in group for _ in fit]
+    dataset, method = dataset_of(first.table, EXPERIMENTS[first.experiment].most_rows), METHODS[first.method]
     setting = choose(first.table, _fitted(first.method), device) if choice is None else choice
     make_one = partial(method.make, schema=dataset.schema, device=device)
     detectors = [make_one(random_state=fit[0].seed, **setting | fit[0].setting) for fit in group]
@@ -253,9 +279,18 @@ def _make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> l
         if method.together is not None and len(group) > 1:
             method.together(detectors, [table for table, _ in dirty])
         else:
-            detectors[0].fit(dirty[0][0])
+            method.fit(detectors[0], dataset.frame, *dirty[0])
         measured = list(pool.map(partial(_measure_fit, dataset), group, detectors, dirty))
     return [{"status": "ok", "choice": setting} | outcome for outcome in itertools.chain(*measured)]
+
+
+def _on_real_errors(run: Run, device: str) -> Outcome:
+    """A table with its own errors, as a user would give it: nothing is said of its columns."""
+    pair = load_pair(run.table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)
+        mender = CellMender(random_state=run.seed, device=device).fit(pair.dirty)
+    return {"status": "ok", "choice": {}} | measure_pair(mender, pair)
 
 
 def _measure_fit(dataset: Dataset, fit: Fit, detector: Any, dirty: tuple[Any, Any]) -> list[Outcome]:
@@ -268,7 +303,9 @@ def _measure_fit(dataset: Dataset, fit: Fit, detector: Any, dirty: tuple[Any, An
 def _dirty(dataset: Dataset, run: Run) -> tuple[Any, Any]:
     if run.level is None:
         return dataset.frame, None
-    return corrupt(dataset.frame, dataset.schema, noise=run.noise, rows=run.level, seed=run.seed)
+    layout, _, noise = run.noise.rpartition(" ")
+    share = SHARES[layout][int(run.level)] if layout else run.level
+    return corrupt(dataset.frame, dataset.schema, noise=noise, rows=share, seed=run.seed, layout=layout or LAYOUTS[0])
 
 
 def measure(dataset: Dataset, score: str | None, detector: Any, dirty: tuple[Any, Any]) -> Outcome:
@@ -278,8 +315,13 @@ def measure(dataset: Dataset, score: str | None, detector: Any, dirty: tuple[Any
     rows = detector.row_scores(table, **asked)
     if mask is None:
         return {"row_auc": row_auc(rows, dataset.outlier)}  # type: ignore[arg-type]
+    if not mask.any():  # a clean table: all that is flagged is a false alarm
+        if not hasattr(detector, "cell_suspicion"):
+            return {}
+        return calibration(np.asarray(detector.cell_suspicion(table), dtype=float), mask)
     found: Outcome = {"row_avpr": row_avpr(rows, mask), "row_auc": row_auc(rows, mask.any(axis=1))}
     if hasattr(detector, "cell_scores"):
+        found["all_cells_ap"] = all_cells_ap(detector.cell_scores(table, **asked), mask)
         found |= _by_kind("cell_avpr", cell_avprs(detector.cell_scores(table, **asked), mask), dataset.schema)
     if hasattr(detector, "cell_suspicion"):
         found |= calibration(np.asarray(detector.cell_suspicion(table), dtype=float), mask)

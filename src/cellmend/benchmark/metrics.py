@@ -83,6 +83,15 @@ def repair_errors(clean: Any, dirty: Any, mask: Mask, repaired: Any, probabiliti
     return errors
 
 
+def all_cells_ap(scores: Floats, mask: Mask) -> float:
+    """Average precision over all cells (N, D) as one list: a score must mean the same in every column.
+
+    >>> all_cells_ap(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[True, False], [False, True]]))
+    1.0
+    """
+    return float(average_precision_score(mask.ravel(), scores.ravel()))
+
+
 def calibration(suspicion: Floats, mask: Mask, *, fdr: float = 0.1) -> dict[str, Any]:
     """Is suspicion (N, D) the probability of being wrong? Reliability in bins, and what flagging at `fdr` gives.
 
@@ -97,6 +106,7 @@ def calibration(suspicion: Floats, mask: Mask, *, fdr: float = 0.1) -> dict[str,
     return {
         "calibration_error": float(np.abs(predicted - wrong).sum() / mask.size),
         "false_share": float(1 - mask[flagged].mean()) if flagged.any() else 0.0,
+        "flagged_share": float(flagged.mean()),
         "found_share": float(mask[flagged].sum() / max(mask.sum(), 1)),
         "reliability": np.stack([cells, predicted, wrong], 1).round(3).tolist(),
     }

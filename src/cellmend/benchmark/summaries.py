@@ -428,6 +428,28 @@ def _rows(runs: pd.DataFrame) -> list[Chart | Sheet]:
     return [Sheet("Row AUC, higher is better (supplement 9)", header, lines, notes)]
 
 
+def _layouts(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    """Each place of errors and share of them: ranking of all cells, found and false ones, mean over the tables."""
+    measures = {"all_cells_ap": "AP", "found_share": "found", "false_share": "false"}
+    methods = list(dict.fromkeys(runs.method))
+    lines = [
+        [noise, f"{level:g}", *(number(part.loc[part.method == m, key].mean()) for m in methods for key in measures)]
+        for (noise, level), part in runs.groupby(["noise", "level"])
+    ]
+    header = ["errors", "share", *(f"{method}, {short}" for method in methods for short in measures.values())]
+    notes = ["AP over all cells as one list; found and false among the flagged at a false alarm rate of 10 %."]
+    return [Sheet("Errors in rows, in columns or scattered", header, lines, notes)]
+
+
+def _dirt(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    """Each folder of dirty tables: what is found, what of it is right, and what is repaired."""
+    measures = ("precision", "recall", "f1", "best_f1", "repaired_right")
+    folders = runs.assign(folder=runs.table.str.split("/").str[0]).groupby("folder")
+    lines = [[name, str(len(part)), *(number(part[key].mean()) for key in measures)] for name, part in folders]
+    header = ["folder", "tables", *(key.replace("_", " ") for key in measures)]
+    return [Sheet("Really dirty tables, cells that are empty left out", header, lines, ["Means over the tables."])]
+
+
 EXPERIMENTS = {
     "detection": Experiment("Detection", "How well are corrupted rows and cells found?", _detection),
     "l2": Experiment("Regularisation", "How much do the rivals owe to L2, which needs labelled data to tune?", _l2),
@@ -443,4 +465,6 @@ EXPERIMENTS = {
     "default": Experiment("Our default", "Is cellmend better than the paper and than boosted trees?", _default),
     "unseen-noises": Experiment("Unseen noises", "Is it so with noises that nobody tuned on?", _unseen_noises),
     "unseen-tables": Experiment("Unseen tables", "Is it so on tables that nobody tuned on?", _unseen_tables),
+    "layouts": Experiment("Layouts", "Does it matter where the errors lie, and how many they are?", _layouts),
+    "dirt": Experiment("Dirty tables", "What is found of the errors that people really make?", _dirt),
 }

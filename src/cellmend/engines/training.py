@@ -27,12 +27,13 @@ from cellmend.estimator import CellMender, load
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
-from cellmend.model.hidden import hidden_ratio
+from cellmend.model.hidden import hidden_ratio, hidden_ratios
 from cellmend.model.learning import climb, lesson
 from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
 from cellmend.model.optimiser import Watch
-from cellmend.model.suspicion import RARE_SHARE, clean_priors, estimate_rates, expected_errors
+from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors
+from cellmend.model.update import known_room
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
 from cellmend.table.frames import read_frame
 
@@ -115,9 +116,12 @@ def train_together(config: Mapping[str, object]) -> None:
     network = fresh_network(mender)
     cells, team = own_cells(mender.model_, stream, plan)
 
+    some = Cells(*team.some(cells.values, cells.observed))
+    suspicions = Suspicions(known_room(replace(mender.model_, network=network), some))
+
     def revise() -> Tensor:
-        ratio = hidden_ratio(network, cells)
-        rates = estimate_rates(*team.some(ratio, cells.observed), rare=0.0)
+        ratio, by_chance = hidden_ratios(network, cells)
+        rates = suspicions.revise(*team.some(ratio, by_chance, cells.observed))
         return clean_priors(ratio, cells.observed, rates)
 
     settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept)))
@@ -125,7 +129,7 @@ def train_together(config: Mapping[str, object]) -> None:
     mender.model_ = replace(
         mender.model_,
         network=network,
-        calibration=calibrated(network, cells, team, mender.alpha),
+        calibration=calibrated(network, cells, team, suspicions, mender.alpha),
         history=history.tolist(),
     )
     if dist.get_rank() == 0:
@@ -140,11 +144,11 @@ def fresh_network(mender: CellMender) -> RVAE:
     return draw_networks(mender.encoder_.columns, mender.settings(), mender.model_.seed)[0]
 
 
-def calibrated(network: RVAE, cells: Cells, team: Together, alpha: float) -> Calibration:
+def calibrated(network: RVAE, cells: Cells, team: Together, suspicions: Suspicions, alpha: float) -> Calibration:
     """Error rates and the threshold of `predict`, from rows of all processes."""
     ratio, observed = team.some(hidden_ratio(network, cells), cells.observed)
     judged = Cells(team.some(cells.values)[0], observed)
-    rates = estimate_rates(ratio, observed, rare=RARE_SHARE)
+    rates = suspicions.estimate(ratio, observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, judged, rates).numpy()
     return Calibration(rates, float(np.quantile(-scores, 1 - alpha)), "hidden")
 

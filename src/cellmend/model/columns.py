@@ -26,6 +26,9 @@ MOST_DECIMALS = 10  # a real column with more decimals than this has no resoluti
 RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decimals
 KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
 GROSS = 50  # times the width of the middle half of a column's values
+TENTHS = 2.563  # deviations of a Gaussian between its lowest and its highest tenth
+ONE_VALUE = 0.6  # of the cells of a column that nearly always holds the same
+LEAST_SPREAD = 0.1  # standardised
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
@@ -67,6 +70,15 @@ class NumberColumn:
         """A model value for a sentence."""
         return rounded_text(self.decode_one(value))
 
+    @property
+    def has_own_noise(self) -> bool:
+        """Are its errors looked for around its usual values, and not just anywhere?"""
+        return False
+
+    def with_any_noise(self) -> Self:
+        """The same, with errors anywhere."""
+        return self
+
     def is_open(self, low: float, high: float, chance: float) -> bool:
         """Does a row leave open what the value is? It expects model values from low to high, the best by `chance`."""
         return False
@@ -100,6 +112,9 @@ class RealColumn(NumberColumn):
 
     knots: tuple[float, ...]  # rising, standardised; between them lie nearly all values
     reach: tuple[float, float] = (-FARTHEST, FARTHEST)  # standardised
+    middle: float = 0.0  # where usual values lie, standardised
+    spread: float = 1.0  # how wide, as a deviation, standardised: errors widen it little
+    one_value: bool = False  # nearly always
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
@@ -111,12 +126,22 @@ class RealColumn(NumberColumn):
             standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
         usual = standardised[~_gross(numbers)]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
-        return cls(column.name, column.kind, mean, sd, decimals, tuple(_knots(standardised).tolist()), reach)
+        knots, core = tuple(_knots(standardised).tolist()), _core(standardised) if robust else (0.0, 1.0, False)
+        return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core)
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):
             standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
         return np.clip(standardised, -FARTHEST, FARTHEST)
+
+    @property
+    def has_own_noise(self) -> bool:
+        """Are its errors looked for around its usual values, and not just anywhere?"""
+        return (self.middle, self.spread) != (0.0, 1.0)
+
+    def with_any_noise(self) -> Self:
+        """The same, with errors anywhere."""
+        return replace(self, middle=0.0, spread=1.0, one_value=False)
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
@@ -229,6 +254,15 @@ class LevelColumn:
     def in_words(self, value: float) -> str:
         """A level for a sentence."""
         return shortened(self.decode_one(value))
+
+    @property
+    def has_own_noise(self) -> bool:
+        """Levels are all alike to errors."""
+        return False
+
+    def with_any_noise(self) -> Self:
+        """The same."""
+        return self
 
     def is_open(self, low: float, high: float, chance: float) -> bool:
         """Does a row leave open which level it is?"""
@@ -361,6 +395,30 @@ def _gross(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
     low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))
     with np.errstate(over="ignore"):
         return (np.abs(numbers - middle) > GROSS * (high - low)) & (high > low)
+
+
+def _core(standardised: NDArray[np.float64]) -> tuple[float, float, bool]:
+    """Where the usual values of a column lie, how wide, and whether they nearly always are one and the same.
+
+    Width is the deviation if the middle of the values were Gaussian, within LEAST_SPREAD and 1: errors widen it little.
+    A column of one value has no width of its own: it is that of the values that deviate.
+
+    >>> middle, spread, one_value = _core(np.random.default_rng(0).normal(0, 1, 10_000))
+    >>> abs(middle) < 0.05, round(spread, 1), one_value
+    (True, 1.0, False)
+    >>> _core(np.array([0.5] * 80 + [-1.5, 2.5] * 10))
+    (0.5, 1.0, True)
+    """
+    if len(standardised) == 0:
+        return 0.0, 1.0, False
+    values, counts = np.unique(standardised, return_counts=True)
+    usual = float(values[counts.argmax()])
+    away = np.abs(standardised[standardised != usual] - usual)
+    if 0 < len(away) <= (1 - ONE_VALUE) * len(standardised):
+        return usual, float(np.median(away)) / 2, True
+    low, middle, high = np.quantile(standardised, (0.1, 0.5, 0.9))
+    spread = (high - low) / TENTHS if high > low else 1.0
+    return float(middle), float(np.clip(spread, LEAST_SPREAD, 1.0)), False
 
 
 def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -87,12 +87,16 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         reader=reader,
         encoder=encoder,
         network=network,
-        calibration=Calibration(ErrorRates(**header["rates"]), header["offset"], header["fitted_method"]),
+        calibration=Calibration(_rates(header["rates"]), header["offset"], header["fitted_method"]),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
         history=header["history"],
     )
+
+
+def _rates(entry: dict[str, Any]) -> ErrorRates:
+    return ErrorRates(**entry | {"columns": tuple(entry.get("columns", ()))})
 
 
 def write_parts(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:

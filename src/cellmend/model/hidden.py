@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence, each_chunk, filled_up, for_each_network, over_networks
-from cellmend.model.network import RVAE, clean_logit
+from cellmend.model.network import RVAE, Alpha, clean_logit
 
 READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden first
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
@@ -18,10 +18,11 @@ SWEEPS, DRAWN_ANEW = (
     20,
     0.3,
 )  # of imagined rows: how often, and the share of cells; six times each is far from the start
+CHANCE_SEED = 0  # of the values drawn from p0
 IMAGINED_AT_ONCE = 1024  # rows
 
 
-def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
+def judge_hidden(network: RVAE, cells: Cells, *, alpha: Alpha) -> Evidence:
     """Each cell by a row in which it is hidden, and so are, one after the other, the cells that look wrong.
 
     Of two cells that contradict each other either may be the wrong one. So a row is read in several ways: hidden
@@ -54,7 +55,7 @@ def judge_hidden(network: RVAE, cells: Cells, *, alpha: float) -> Evidence:
 
 
 def _hide_wrong(
-    network: RVAE, cells: Cells, first: Tensor, log_corrupted: Tensor, *, alpha: float
+    network: RVAE, cells: Cells, first: Tensor, log_corrupted: Tensor, *, alpha: Alpha
 ) -> tuple[Tensor, Tensor]:
     """Hide the cells `first` (B, D), then the worst of each row again and again while one looks wrong.
 
@@ -76,11 +77,23 @@ def _hide_wrong(
 
 def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
     """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
+    return hidden_ratios(network, cells)[0]
 
-    def ratio(first: int, piece: Cells) -> Tensor:
-        return _decode_hidden(network, piece, piece.observed)[1] - network.log_corrupted(_exact(piece))
 
-    return torch.cat(list(each_chunk(network, cells, ratio)))
+def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
+    """The same, and the ratio that a value drawn from p0 would have in place of each cell, both (N, D)."""
+    generator = torch.Generator().manual_seed(CHANCE_SEED)
+    uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
+
+    @torch.no_grad()
+    def ratios(first: int, piece: Cells) -> tuple[Tensor, Tensor]:
+        decoded, log_clean = _decode_hidden(network, piece, piece.observed)
+        drawn = Cells(network.chance(uniform[first : first + len(piece)]), torch.ones_like(piece.observed))
+        by_chance = over_networks(network.log_clean(for_each_network(network, drawn), decoded.double()))
+        return log_clean - network.log_corrupted(_exact(piece)), by_chance - network.log_corrupted(drawn)
+
+    own, by_chance = zip(*each_chunk(network, cells, ratios), strict=True)
+    return torch.cat(own), torch.cat(by_chance)
 
 
 def log_hidden(evidence: Evidence, cells: Cells, *, alpha: float) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from cellmend.model.encoding import Cells, EncodedTable
 from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
 from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
 from cellmend.model.model import Model
-from cellmend.model.network import Bound
+from cellmend.model.network import Alpha, Bound
 from cellmend.model.published import (
     cell_nll,
     cell_pi,
@@ -25,11 +26,19 @@ from cellmend.model.published import (
     lower_bound,
     reconstruct,
 )
-from cellmend.model.suspicion import ErrorRates, expected_errors, log_odds, suspicion_alone, suspicion_log_odds
+from cellmend.model.suspicion import (
+    ErrorRates,
+    expected_errors,
+    hiding_alpha,
+    log_odds,
+    suspicion_alone,
+    suspicion_log_odds,
+)
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
 from cellmend.table.readtable import ReadTable
 
+SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
 Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
 
@@ -71,8 +80,13 @@ class Judge:
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
-        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[self._score_kind(kind)]
-        return self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        kind = self._score_kind(kind)
+        score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
+        whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        for each in encoded.table.suspects if kind == "suspicion" else ():
+            told = -math.log1p(-min(each.suspicion, SUREST))
+            whole[each.row, each.column] = max(whole[each.row, each.column], told)
+        return whole
 
     # ------------------------------------------------------------ of rows
 
@@ -141,7 +155,7 @@ class Judge:
         """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
         generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
         if self.method == "hidden":
-            return judge_hidden(network, cells, alpha=alpha), generator
+            return judge_hidden(network, cells, alpha=self._alpha(cells)), generator
         weights = self.settings.weights
         return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
 
@@ -163,7 +177,11 @@ class Judge:
         return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
 
     def _log_odds(self, evidence: Evidence, cells: Cells) -> Tensor:
-        return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self.settings.alpha)
+        return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self._alpha(cells))
+
+    def _alpha(self, cells: Cells) -> Alpha:
+        """That cells are clean, by which they are hidden and readings weighed."""
+        return hiding_alpha(self.rates, self.settings.alpha, cells.values) if self.hides else self.settings.alpha
 
     def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
         return self._log_odds(evidence, cells).sigmoid()
@@ -176,7 +194,7 @@ class Judge:
         """What each cell adds to the score of its row, (B, D)."""
         kind = self._score_kind(None)
         if kind == "suspicion":
-            return suspicion_alone(evidence.alone - log_odds(self.settings.alpha), cells, self.rates)
+            return suspicion_alone(evidence.alone - log_odds(self._alpha(cells)), cells, self.rates)
         return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
 
     def _score_kind(self, kind: str | None) -> str:

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
 from cellmend.model.evidence import for_each_network
-from cellmend.model.hidden import hidden_ratio
+from cellmend.model.hidden import hidden_ratio, hidden_ratios
 from cellmend.model.judge import Judge, published_rates
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, Bound
 from cellmend.model.optimiser import Ascent, Watch
 from cellmend.model.profile import Profile
-from cellmend.model.suspicion import RARE_SHARE, clean_priors, estimate_rates, expected_errors
+from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.progress import progress
 from cellmend.settings import Settings
@@ -42,13 +42,15 @@ class Untrained:
     network: RVAE
     cells: Cells  # all rows, or `train_rows` of them
     seed: int
+    room: Tensor  # (D,) that each column has for errors of its own; NaN if its values do not say
 
 
 def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Model, EncodedTable]:
     """A model of the table, and the table as the model sees it."""
     start = begin(reader, table, settings)
-    history = climb(start.network, lesson_for(start.network, start.cells, settings), settings, start.seed)
-    return finish(start, start.network, history, settings), start.encoded
+    suspicions = Suspicions(start.room)
+    history = climb(start.network, lesson_for(start.network, start.cells, settings, suspicions), settings, start.seed)
+    return finish(start, start.network, history, settings, suspicions), start.encoded
 
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
@@ -56,9 +58,14 @@ def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untraine
     encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
-    network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
     encoded = EncodedTable(table, encoder.encode(table))
-    return Untrained(reader, encoder, encoded, network, sample(encoded.cells, settings, seed).to(device), seed)
+    cells = sample(encoded.cells, settings, seed).to(device)
+    room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
+    room = torch.where(room.isnan(), room, standing_out(room))
+    columns = zip(encoder.columns, (room > 0).tolist(), strict=True)
+    encoder = TableEncoder([column if errs else column.with_any_noise() for column, errs in columns], table.names)
+    network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
+    return Untrained(reader, encoder, encoded, network, cells, seed, room)
 
 
 def sample(cells: Cells, settings: Settings, seed: int) -> Cells:
@@ -69,14 +76,21 @@ def sample(cells: Cells, settings: Settings, seed: int) -> Cells:
     return cells[drawn[: settings.train_rows].sort().values]
 
 
-def lesson_for(network: RVAE, cells: Cells, settings: Settings) -> Lesson:
-    """What a network learns from these cells (N, D) alone."""
+def lesson_for(network: RVAE, cells: Cells, settings: Settings, suspicions: Suspicions) -> Lesson:
+    """What a network learns from these cells (N, D) alone; `suspicions` learn where their errors lie."""
     of_each = for_each_network(network, cells)
+    revise = reviser(network, cells, suspicions)
+    return lesson(of_each, settings, lambda: revise().expand(of_each.values.shape))
+
+
+def reviser(network: RVAE, cells: Cells, suspicions: Suspicions) -> Callable[[], Tensor]:
+    """Gives the alpha of every cell (N, D), by what the network says of them when it is called."""
 
     def revise() -> Tensor:
-        return clean_priors(hidden_ratio(network, cells), cells.observed).expand(of_each.values.shape)
+        ratio, by_chance = hidden_ratios(network, cells)
+        return clean_priors(ratio, cells.observed, suspicions.revise(ratio, by_chance, cells.observed))
 
-    return lesson(of_each, settings, revise)
+    return revise
 
 
 def lesson(cells: Cells, settings: Settings, revise: Callable[[], Tensor], alpha: Tensor | None = None) -> Lesson:
@@ -113,7 +127,7 @@ def climb(
         return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
 
 
-def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings) -> Model:
+def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Model:
     """The model that came of it, with all that is known beside the weights."""
     model = Model(
         reader=start.reader,
@@ -125,16 +139,18 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings)
         seed=start.seed,
         history=mean_history(history),
     )
-    return replace(model, calibration=calibrate(model, start.encoded, start.cells, settings))
+    return replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
 
 
-def calibrate(model: Model, encoded: EncodedTable, cells: Cells, settings: Settings) -> Calibration:
+def calibrate(
+    model: Model, encoded: EncodedTable, cells: Cells, settings: Settings, suspicions: Suspicions
+) -> Calibration:
     """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
     hidden, judge = settings.repair_method == "hidden", Judge(model, settings)
     rates = published_rates(settings.alpha)
     if settings.hide or hidden:
         ratio = hidden_ratio(model.network, cells)
-        rates = estimate_rates(ratio, cells.observed, rare=RARE_SHARE)
+        rates = suspicions.estimate(ratio, cells.observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
     if hidden and len(cells) == len(encoded.cells):
         scores = scores + judge.suspected(encoded.table)

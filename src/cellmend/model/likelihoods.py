@@ -26,6 +26,9 @@ LOG_RATE = (-10.0, 14.0)  # of a count; keeps exp finite and Poisson sampling fa
 EDGE = 1e4  # stands for infinity in ordinal thresholds: sigmoid(EDGE) is 1
 LEAST_STEP = 1e-4  # between ordinal thresholds: a level that never occurs stays possible
 COUNT_REACH = 4.0  # standard deviations above the mean: where the largest of a count's components starts
+FEWEST_BELOW = 1.63  # deviations that the fewest of STRETCHES counts lies below their mean
+FAR = 4.0  # widths of p0: as far out as errors of a column are looked for
+STRETCHES = 12  # of p0's range, in which values are counted
 HALVINGS = 24  # to find a quantile of a mixture
 LARGEST_LOG_RATIO = 80.0  # of two levels' probabilities; exp of it, many times, is still finite
 LOG_2_PI = math.log(2 * math.pi)
@@ -56,6 +59,9 @@ class Real(nn.Module):
     ends: Tensor
     outwards: Tensor
     owner: Tensor
+    middle: Tensor
+    spread: Tensor
+    one_value: Tensor
 
     def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
         super().__init__()
@@ -68,6 +74,9 @@ class Real(nn.Module):
         constant(self, "ends", knots[:, [0, -1]])
         constant(self, "outwards", torch.tensor([-1.0, 1.0]))
         constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
+        constant(self, "middle", torch.tensor([column.middle for column in columns]))
+        constant(self, "spread", torch.tensor([column.spread for column in columns]))
+        constant(self, "one_value", torch.tensor([column.one_value for column in columns]))
         self.log_variance = nn.Parameter(torch.zeros(self.columns))
         if how.components:
             chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
@@ -93,9 +102,28 @@ class Real(nn.Module):
     def log_corrupted(self, values: Tensor) -> Tensor:
         scale = self.how.outlier_scale
         if self.how.outlier == "cauchy":
-            return -(values / scale).square().log1p() - math.log(math.pi * scale)
+            width = (scale * self.spread).unsqueeze(-2)
+            return -((values - self.middle.unsqueeze(-2)) / width).square().log1p() - (math.pi * width).log()
         # No tensor is made of the number: a captured CUDA graph must not copy from the host.
         return -0.5 * (values / scale).square() - math.log(scale) - 0.5 * math.log(2 * math.pi)
+
+    def chance(self, uniform: Tensor) -> Tensor:
+        """Draws from the corrupted component, as far out as errors are looked for, (B, D), by uniform draws (B, D)."""
+        if self.how.outlier == "gaussian":
+            return self.how.outlier_scale * torch.special.ndtri(uniform.clamp(1e-6, 1 - 1e-6))
+        width = (self.how.outlier_scale * self.spread).unsqueeze(-2)
+        return self.middle.unsqueeze(-2) + width * ((2 * uniform - 1) * math.atan(FAR)).tan()
+
+    def room(self, values: Tensor, observed: Tensor) -> Tensor:
+        """The largest share that the corrupted component may have of the values of each column, (D,).
+
+        It has as much above the middle as below; and in a column of one value that is all there is to go by.
+        """
+        away = values - self.middle.unsqueeze(-2)
+        rank = (away / (self.how.outlier_scale * self.spread).unsqueeze(-2)).atan() / math.atan(FAR)
+        below, above = ((observed & side).sum(-2) for side in (away < 0, away > 0))
+        both_sides = 2 * torch.minimum(below, above) / observed.sum(-2).clamp_min(1)
+        return torch.where(self.one_value, both_sides, room_for_uniform((1 + rank) / 2, observed))
 
     def best(self, decoded: Tensor) -> Tensor:
         if not self.how.components:
@@ -166,6 +194,15 @@ class Category(nn.Module):
     def log_corrupted(self, values: Tensor) -> Tensor:
         return self.log_uniform.expand(values.shape)
 
+    def chance(self, uniform: Tensor) -> Tensor:
+        """Every level alike, (B, D), by uniform draws (B, D)."""
+        levels = (-self.log_uniform).exp().round().unsqueeze(-2)
+        return (uniform * levels).floor().minimum(levels - 1)
+
+    def room(self, values: Tensor, observed: Tensor) -> Tensor:
+        """Frequencies of levels do not say: NaN, (D,)."""
+        return torch.full_like(self.log_uniform, torch.nan)
+
     def probabilities(self, decoded: Tensor) -> Tensor:
         """(B, D, C), 0 beyond a column's own levels."""
         none = decoded.new_full((*decoded.shape[:-1], 1), -torch.inf)
@@ -222,6 +259,15 @@ class Count(nn.Module):
             # What half a Cauchy has between k and k + 1, as one arctangent: the difference of two would cancel.
             return (2 / math.pi * (rate / (rate.square() + values * (values + 1))).atan()).log()
         return poisson_log_probability(values, rate.log())
+
+    def chance(self, uniform: Tensor) -> Tensor:
+        """Draws from half a Cauchy, cut at FAR times its rate, (B, D), by uniform draws (B, D)."""
+        return (self.corrupted_rate.unsqueeze(-2) * (uniform * math.atan(FAR)).tan()).floor()
+
+    def room(self, values: Tensor, observed: Tensor) -> Tensor:
+        """The largest share that the corrupted component may have of the values of each column, (D,)."""
+        rank = ((values + 0.5) / self.corrupted_rate.unsqueeze(-2)).atan() / math.atan(FAR)
+        return room_for_uniform(rank, observed)
 
     def best(self, decoded: Tensor) -> Tensor:
         log_weights, log_rates = self._mixture(decoded)
@@ -282,6 +328,15 @@ class Ordinal(nn.Module):
 
     def log_corrupted(self, values: Tensor) -> Tensor:
         return self.log_uniform.expand(values.shape)
+
+    def chance(self, uniform: Tensor) -> Tensor:
+        """Every level alike, (B, D), by uniform draws (B, D)."""
+        levels = (-self.log_uniform).exp().round().unsqueeze(-2)
+        return (uniform * levels).floor().minimum(levels - 1)
+
+    def room(self, values: Tensor, observed: Tensor) -> Tensor:
+        """Frequencies of levels do not say: NaN, (D,)."""
+        return torch.full_like(self.log_uniform, torch.nan)
 
     def probabilities(self, decoded: Tensor) -> Tensor:
         """(B, D, C), 0 beyond a column's own levels."""
@@ -450,6 +505,22 @@ def log_sigmoid_difference(below: Tensor, above: Tensor) -> Tensor:
     tensor([-29.4587])
     """
     return F.logsigmoid(above) + F.logsigmoid(-below) + (-(below - above).exp()).log1p()
+
+
+def room_for_uniform(ranks: Tensor, observed: Tensor) -> Tensor:
+    """The largest share of each column's ranks, (N, D), that can be uniform in 0 to 1, (D,): by the stretch that
+    holds the fewest, of which there would be a little more but for chance.
+
+    >>> ranks = torch.linspace(0, 1, 1200, dtype=torch.float64)[:, None]
+    >>> room_for_uniform(ranks, ranks >= 0), room_for_uniform(ranks / 3, ranks >= 0)
+    (tensor([1.], dtype=torch.float64), tensor([0.], dtype=torch.float64))
+    """
+    within = observed & (ranks >= 0) & (ranks < 1)
+    stretch = (ranks.clamp(0, 1) * STRETCHES).long().clamp_max(STRETCHES - 1)
+    held = F.one_hot(torch.where(within, stretch, STRETCHES), STRETCHES + 1)[..., :STRETCHES].sum(-3)  # (D, STRETCHES)
+    fewest = held.amin(-1)
+    fewest = fewest + FEWEST_BELOW * fewest.sqrt()
+    return (STRETCHES * fewest / observed.sum(-2).clamp_min(1)).to(ranks.dtype).clamp_max(1.0)
 
 
 def sample_levels(probabilities: Tensor, generator: Generator) -> Tensor:

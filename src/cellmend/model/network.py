@@ -109,6 +109,16 @@ class ColumnNetwork(nn.Module):
         each = [p.likelihood.log_corrupted(values[..., p.columns]) for p in self.parts]
         return torch.where(possible, torch.cat(each, dim=-1), 0.0)
 
+    def chance(self, uniform: Tensor) -> Tensor:
+        """Values drawn from p0, (B, D), by uniform draws (B, D)."""
+        return torch.cat([p.likelihood.chance(uniform[..., p.columns]) for p in self.parts], dim=-1)
+
+    def room(self, cells: Cells) -> Tensor:
+        """The largest share of each column's cells, (B, D), that p0 may have, (D,); NaN where they do not say."""
+        known = cells.observed & cells.values.isfinite()
+        values = torch.where(known, cells.values, 0.0)
+        return torch.cat([p.likelihood.room(values[..., p.columns], known[..., p.columns]) for p in self.parts], dim=-1)
+
     def best(self, decoded: Tensor) -> Tensor:
         """The best single clean value of each cell: a mean, or the most probable level, (B, D)."""
         return torch.cat([p.likelihood.best(decoded[..., p.outputs]) for p in self.parts], dim=-1)

@@ -9,7 +9,8 @@ clean, below 0 wrong.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -17,11 +18,18 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence
+from cellmend.model.network import Alpha
 
 EM_ROUNDS = 40  # at most
 SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
 START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
-MOST_WRONG = 0.5  # of the cells of a dirty row
+MOST_WRONG = 0.5  # of the cells of a dirty row, or of a column
+STANDS_OUT = 3.0  # times as much room as most columns have: less may be that of errors which come in rows
+DISGUISED = 0.1  # of the values drawn by chance, which the clean component need not hold if p0 is part of it
+NUMBERS_FIRST, LEVELS_FIRST = 1, 3  # revisions in which columns get their first rate; of levels networks are late sure
+LEAST_RATE = 0.02  # of a column that errs by itself: less may be by chance
+DISTRUST_OF_LEVELS = 1.5  # the same, where the values of the column do not say
+DISTRUST = 2.0  # times as many cells of a column as look wrong are held to be while training
 BELIEF = 0.1  # how many rows, for each of the table, are added in thought when dirty ones are counted
 BELIEVED_DIRTY = 0.01  # the share of those that is dirty
 RARE_SHARE = 0.05  # of clean cells that are rare
@@ -32,7 +40,8 @@ LOG_ODDS_IMPOSSIBLE = 100.0  # that a value which its column cannot hold is wron
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """The share of dirty rows, of wrong cells in them, and of clean cells that are rare.
+    """The share of dirty rows, of wrong cells in them, of clean cells that are rare, and for each column that of cells
+    which are wrong whatever their row is; no columns: 0 for all.
 
     With rows = 1 and rare = 0 every cell stands for itself, as in the paper: alpha is then 1 - cells.
     """
@@ -40,30 +49,125 @@ class ErrorRates:
     rows: float
     cells: float
     rare: float
+    columns: tuple[float, ...] = ()
 
 
-def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
+def rates_between(old: ErrorRates, new: ErrorRates, share: float) -> ErrorRates:
+    """Rates of which the new ones make up a share.
+
+    >>> rates_between(ErrorRates(0.2, 0.2, 0.0, (0.0,)), ErrorRates(0.4, 0.2, 0.0, (0.5,)), 0.5).columns
+    (0.25,)
+    """
+    rows, cells, rare = (
+        (1 - share) * before + share * own
+        for before, own in ((old.rows, new.rows), (old.cells, new.cells), (old.rare, new.rare))
+    )
+    before = old.columns or (0.0,) * len(new.columns)  # as of models of the methods of the paper
+    columns = tuple((1 - share) * b + share * own for b, own in zip(before, new.columns, strict=True))
+    return ErrorRates(rows, cells, rare, columns)
+
+
+def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float, columns: Sequence[float] = ()) -> ErrorRates:
     """The rates that make a table most likely, by EM; ratio and observed are (N, D).
 
-    Of a dirty row about one cell at least is wrong, and half of them at most. Few rows are believed to be dirty until
-    they are seen to be: where p is no better than p0, as for a column of mere chance, the cells do not say. One dirty
-    row is added: in a small table none may be seen by chance.
+    Those of columns start from `columns`: one that starts at 0 stays there. Of a dirty row about one cell at least is
+    wrong, and half of them at most. Few rows are believed to be dirty until they are seen to be: where p is no better
+    than p0, as for a column of mere chance, the cells do not say. One dirty row is added: in a small table none may be
+    seen by chance.
     """
-    rows, columns = ratio.shape
-    rates = ErrorRates(*START, rare)
+    rates = ErrorRates(*START, rare, tuple(columns))
     ratio = temper(ratio.double(), rare)
-    believed = 1 + BELIEF * rows
+    believed = 1 + BELIEF * len(ratio)
     for _ in range(EM_ROUNDS):
-        wrong = torch.where(observed, wrong_log_odds(ratio, ratio, observed, rates).sigmoid(), 0.0).sum()
-        dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
+        dirty, by_row, by_column = _who_did_it(ratio, observed, rates)
         cells = (dirty * observed.sum(-1)).sum().clamp_min(1e-6)  # of dirty rows
-        share_of_rows = float(dirty.sum() + 1 + BELIEVED_DIRTY * believed) / (rows + 1 + believed)
-        share_of_cells = min(max(float(wrong / cells), 1 / (columns + 1)), MOST_WRONG)
-        before, rates = rates, ErrorRates(share_of_rows, share_of_cells, rare)
+        share_of_rows = float(dirty.sum() + 1 + BELIEVED_DIRTY * believed) / (len(ratio) + 1 + believed)
+        share_of_cells = min(max(float(by_row.sum() / cells), 1 / (ratio.shape[-1] + 1)), MOST_WRONG)
+        of_columns = (by_column.sum(0) / observed.sum(0).clamp_min(1)).clamp_max(MOST_WRONG).tolist()
+        before, rates = rates, ErrorRates(share_of_rows, share_of_cells, rare, tuple(of_columns) if columns else ())
         moved = abs(rates.rows / before.rows - 1), abs(rates.cells / before.cells - 1)
         if max(moved) < SETTLED:
             break
     return rates
+
+
+def _who_did_it(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> tuple[Tensor, Tensor, Tensor]:
+    """Probability that each row is dirty, (N,), and that each cell is wrong because of its row, and of its column,
+    (N, D), from tempered ratios (N, D)."""
+    dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
+    usual, in_dirty = (
+        torch.where(observed, (wrong - ratio - clean).sigmoid(), 0.0) for clean, wrong in _log_shares(rates, ratio)
+    )
+    in_dirty = in_dirty * dirty.unsqueeze(-1) / _in_dirty_rows(rates, ratio)
+    by_column = (1 - dirty).unsqueeze(-1) * usual + in_dirty * _of_columns(rates, ratio)
+    return dirty, in_dirty * rates.cells, by_column
+
+
+class Suspicions:
+    """What training learns, revision by revision, of where the errors of a table lie.
+
+    `room` is the largest share of each column that p0 may have by all values of the column, (D,), or NaN if they do not
+    say, as of categories.
+    """
+
+    def __init__(self, room: Tensor) -> None:
+        self.room, self.unsaid, self.revisions = room.double(), room.isnan(), 0
+        self.most = torch.where(self.unsaid, 0.0, DISTRUST * self.room)  # more is held to be natural
+        self.rates = ErrorRates(*START, 0.0, tuple([0.0] * len(room)))
+
+    def revise(self, ratio: Tensor, by_chance: Tensor, observed: Tensor) -> ErrorRates:
+        """The rates to train on with, by what is seen now and by those before; ratio and observed are (N, D).
+
+        `by_chance` is the ratio of values drawn from p0 in place of the cells', (N, D). The rates of columns are raised
+        (DISTRUST): a clean component that was given too few errors away would keep the rest of them.
+        """
+        self.revisions += 1
+        if self.revisions == NUMBERS_FIRST:
+            by_rows = estimate_rates(ratio, observed, rare=0.0)
+            self.rates = self._kept(by_rows, standing_out(self.room))
+        else:
+            self.rates = self.estimate(ratio, observed, rare=0.0)
+        if self.revisions == LEVELS_FIRST:
+            self.most = torch.where(self.unsaid, standing_out(in_disguise(by_chance)), self.most)
+            own = self.room.new_tensor(self.rates.columns)
+            self.rates = self._kept(self.rates, torch.where(self.unsaid, own.maximum(self.most), own))
+        distrust = torch.where(self.unsaid, DISTRUST_OF_LEVELS, DISTRUST)
+        raised = (distrust * self.room.new_tensor(self.rates.columns)).clamp_max(MOST_WRONG)
+        return replace(self.rates, columns=tuple(raised.tolist()))
+
+    def estimate(self, ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
+        """The rates that make the table most likely, (N, D), from the last ones on."""
+        found = estimate_rates(ratio, observed, rare=rare, columns=self.rates.columns)
+        return self._kept(found, self.room.new_tensor(found.columns))
+
+    def _kept(self, rates: ErrorRates, columns: Tensor) -> ErrorRates:
+        """With these rates of columns, (D,), within what can be: what looks more often wrong than right is natural."""
+        within = torch.where(columns < MOST_WRONG - SETTLED, columns, 0.0).minimum(self.most)
+        return replace(rates, columns=tuple(within.tolist()))
+
+
+def standing_out(shares: Tensor) -> Tensor:
+    """Shares of columns, (D,), where one is far above most others, and 0 elsewhere, also where nothing is said (NaN).
+
+    Errors that come in rows, or from everywhere, leave all columns about the same room: then rows tell better. What
+    would be mostly error is a column that is natural and spread evenly, as dates are.
+
+    >>> standing_out(torch.tensor([0.04, 0.05, 0.3, torch.nan, 0.0]))
+    tensor([0.0000, 0.0000, 0.3000, 0.0000, 0.0000])
+    """
+    said = shares.nan_to_num()
+    usual = shares[~shares.isnan()].median() if (~shares.isnan()).any() else said.sum()
+    return torch.where((said > STANDS_OUT * usual + LEAST_RATE) & (said < MOST_WRONG), said, 0.0)
+
+
+def in_disguise(by_chance: Tensor) -> Tensor:
+    """The share of p0 that a clean component has learned as its own, (D,), by the ratio of values drawn from p0 (N, D).
+
+    What it says of nearly all of them follows from nothing. Where it says of most values that they may be, rows tell
+    too little of the column: 0.
+    """
+    nearly_all, most = by_chance.double().quantile(by_chance.new_tensor([DISGUISED, 0.5]).double(), dim=0).exp()
+    return torch.where(most < MOST_WRONG, nearly_all, 0.0)
 
 
 def clean_priors(ratio: Tensor, observed: Tensor, rates: ErrorRates | None = None) -> Tensor:
@@ -92,10 +196,11 @@ def wrong_log_odds(own: Tensor, row: Tensor, observed: Tensor, rates: ErrorRates
 
     `own` speaks for the cell itself, `row` for what its neighbours say of the row.
     """
-    each = _log_evidence(row, observed, rates)
-    clean, wrong = math.log1p(-rates.cells), math.log(rates.cells)
+    each, of_clean, of_dirty = _log_evidence(row, observed, rates), *_log_shares(rates, row)
     dirty = _log(rates.rows) + each.sum(-1, keepdim=True) - each  # the row is dirty, by its other cells
-    return dirty + wrong - own - torch.logaddexp(dirty + clean, torch.full_like(dirty, _log(1 - rates.rows)))
+    usual = _log(1 - rates.rows)
+    clean, wrong = (torch.logaddexp(dirty + of_dirty[n], usual + of_clean[n]) for n in (0, 1))
+    return wrong - own - clean
 
 
 def dirty_log_odds(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
@@ -105,15 +210,37 @@ def dirty_log_odds(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor
 
 def _log_evidence(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
     """How much more likely each cell is in a dirty row than in a clean one, as a logarithm, (B, D)."""
-    clean = torch.full_like(ratio, math.log1p(-rates.cells))
-    return torch.where(observed, torch.logaddexp(clean, math.log(rates.cells) - ratio), 0.0)
+    usual, dirty = (torch.logaddexp(c.expand_as(ratio), w - ratio) for c, w in _log_shares(rates, ratio))
+    return torch.where(observed, dirty - usual, 0.0)
+
+
+def _log_shares(rates: ErrorRates, like: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Logarithms of the shares of clean and of wrong cells by column, (D,): in clean rows, and in dirty ones."""
+    columns, in_dirty = _of_columns(rates, like), _in_dirty_rows(rates, like)
+    return (torch.log1p(-columns), columns.log()), (torch.log1p(-in_dirty), in_dirty.log())
+
+
+def _of_columns(rates: ErrorRates, like: Tensor) -> Tensor:
+    return torch.tensor(rates.columns or (0.0,), dtype=like.dtype, device=like.device)
+
+
+def _in_dirty_rows(rates: ErrorRates, like: Tensor) -> Tensor:
+    """The share of wrong cells of each column in dirty rows, (D,): the row or the column did it."""
+    columns = _of_columns(rates, like)
+    return columns + rates.cells - columns * rates.cells
 
 
 def _log(share: float) -> float:
     return math.log(share) if share > 0 else -math.inf
 
 
-def suspicion_log_odds(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: float) -> Tensor:
+def hiding_alpha(rates: ErrorRates, alpha: float, like: Tensor) -> Alpha:
+    """The probability that a cell is clean by which cells are hidden when judging: alpha, or less in a column that errs
+    more often, (D,)."""
+    return (1 - _of_columns(rates, like.double())).clamp_max(alpha) if rates.columns else alpha
+
+
+def suspicion_log_odds(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: Alpha) -> Tensor:
     """Log odds that each cell is wrong, (B, D), by all readings of its row; `alpha` is what they were judged with."""
     # In double precision, or a row's last digits would depend on where it stands among the others.
     own, row = (temper(each.double() - log_odds(alpha), rates.rare) for each in (evidence.readings, evidence.alone))
@@ -139,6 +266,6 @@ def suspicion_alone(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:
     return torch.where(cells.values.isfinite(), wrong, 1.0)  # what its column cannot hold
 
 
-def log_odds(share: float) -> float:
+def log_odds(share: Alpha) -> Alpha:
     """log(share / (1 - share))."""
-    return math.log(share) - math.log1p(-share)
+    return share.logit() if isinstance(share, Tensor) else math.log(share) - math.log1p(-share)

@@ -10,12 +10,11 @@ from torch import Tensor
 
 from cellmend.errors import SettingError, TableError
 from cellmend.model.encoding import Cells
-from cellmend.model.hidden import hidden_ratio
-from cellmend.model.learning import Untrained, begin, climb, finish, lesson
+from cellmend.model.learning import Untrained, begin, climb, finish, lesson, reviser
 from cellmend.model.model import Model, as_one, draw_networks
 from cellmend.model.network import stack, unstack
 from cellmend.model.optimiser import decay_of_each
-from cellmend.model.suspicion import clean_priors
+from cellmend.model.suspicion import Suspicions
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
@@ -71,11 +70,12 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
         [getattr(own, name) for own in settings for _ in range(own.networks)] for name in ("weight_decay", "alpha")
     )
 
+    suspicions = [Suspicions(start.room) for start in started]
+
     def revise() -> Tensor:
         unstack(together, flat)
-        cells = [start.cells for start in started]
-        ratios = [hidden_ratio(as_one(own), each) for own, each in zip(members, cells, strict=True)]
-        priors = [clean_priors(ratio, each.observed) for ratio, each in zip(ratios, cells, strict=True)]
+        every = zip(members, started, suspicions, strict=True)
+        priors = [reviser(as_one(own), start.cells, each)() for own, start, each in every]
         return torch.stack(priors).repeat_interleave(first.networks, 0)
 
     alpha = torch.tensor(alphas, device=device)[:, None, None]
@@ -84,6 +84,6 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
     unstack(together, flat)
     of_menders = history.view(-1, len(started), first.networks).mean(-1)  # (epochs, menders)
     return [
-        finish(start, as_one(own), of_menders[:, place], each)
-        for place, (start, own, each) in enumerate(zip(started, members, settings, strict=True))
+        finish(start, as_one(own), of_menders[:, place], each, known)
+        for place, (start, own, each, known) in enumerate(zip(started, members, settings, suspicions, strict=True))
     ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
@@ -13,7 +15,7 @@ from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_his
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, grow
 from cellmend.model.profile import RECENT
-from cellmend.model.suspicion import ErrorRates
+from cellmend.model.suspicion import Suspicions, rates_between
 from cellmend.settings import Settings
 from cellmend.table.readtable import ReadTable
 
@@ -26,8 +28,9 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     encoded = EncodedTable(table, grown.encoder.encode(table))
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
     both = new.above(remember(grown, len(new)))
-    history = climb(grown.network, lesson_for(grown.network, both, settings), settings, model.seed)
-    found = calibrate(grown, encoded, new, settings)
+    suspicions = Suspicions(known_room(grown, both))
+    history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
+    found = calibrate(grown, encoded, new, settings, suspicions)
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
     return replace(
         grown,
@@ -37,6 +40,13 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
         profile=grown.profile.followed_by(grown.profile.of(new)),
         replay=Replay(keep(settings.keep_rows, model.seed, kept, new), kept.stands_for + len(new)),
     )
+
+
+def known_room(model: Model, cells: Cells) -> Tensor:
+    """The room for errors of their own, (D,), of the columns that were seen to have them; NaN if values do not say."""
+    room = model.network.room(cells)
+    errs = room.new_tensor([column.has_own_noise for column in model.encoder.columns], dtype=torch.bool)
+    return torch.where(errs | room.isnan(), room, 0.0)
 
 
 def _with_new_levels(model: Model, table: ReadTable, settings: Settings) -> Model:
@@ -71,15 +81,5 @@ def remember(model: Model, rows: int) -> Cells:
 def _followed_by(old: Calibration, new: Calibration, rows: int) -> Calibration:
     """The newer one; of few new rows figures keep a part of what they were."""
     share = min(rows / RECENT, 1.0) if old.method == new.method else 1.0
-    both = zip(astuple(old.rates), astuple(new.rates), strict=True)
-    rates = ErrorRates(*(_between(before, own, share) for before, own in both))
-    return Calibration(rates, _between(old.offset, new.offset, share), new.method)
-
-
-def _between(old: float, new: float, share: float) -> float:
-    """A figure of which the new one makes up a share.
-
-    >>> _between(0.2, 0.4, 0.5), _between(0.2, 0.4, 1.0)
-    (0.30000000000000004, 0.4)
-    """
-    return (1 - share) * old + share * new
+    offset = (1 - share) * old.offset + share * new.offset
+    return Calibration(rates_between(old.rates, new.rates, share), offset, new.method)

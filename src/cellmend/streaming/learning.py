@@ -15,12 +15,13 @@ from sklearn.utils import check_random_state
 
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
+from cellmend.settings import LEAST_FLAGGED
 from cellmend.streaming import limits
 from cellmend.streaming.streams import Stream, Unit, ahead, read_unit
+from cellmend.table.explained import learn_texts
 from cellmend.table.notation import Notations, understand
 from cellmend.table.reader import understand_columns
 from cellmend.table.schema import Column, Schema
-from cellmend.table.spelling import learn_spelling
 from cellmend.table.values import plain
 
 
@@ -98,8 +99,15 @@ def _with_all_levels(mender: CellMender, stream: Stream, table: pa.Table) -> Sch
         drawn = set(pc.unique(values.drop_null()).to_pylist())
         least = limits.LEAST_LEVEL * stream.rows / table.num_rows
         new = sorted({value for value, count in counts.items() if count >= least} - drawn, key=str)
-        spelling = learn_spelling(values) if new and isinstance(new[0], str) else None
-        slips = spelling.judge(new, [1] * len(new)) if spelling else {}
+        slips = _slips(values, new) if new and isinstance(new[0], str) else set()
         if kept := [value for value in new if value not in slips]:
             declared[name] = Column(name, "category", tuple(sorted([*drawn, *kept])))
     return Schema(tuple(declared.values()))
+
+
+def _slips(values: pa.ChunkedArray, new: list[str]) -> set[str]:
+    """Those of the new texts that are probably slips, by the values of the drawn rows."""
+    found = pc.value_counts(values.drop_null())
+    counts = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
+    judged = learn_texts({"": counts})[""].judge(dict.fromkeys(new, 1))
+    return {text for text, verdict in judged.items() if verdict.suspicion >= LEAST_FLAGGED}

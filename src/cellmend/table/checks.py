@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,101 +13,181 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
+from rapidfuzz.process import cdist
 
+from cellmend.table.causes.numbers import (
+    NumberCause,
+    Strays,
+    causes_from_json,
+    causes_to_json,
+    learn_number_causes,
+    stray_together,
+)
+from cellmend.table.dates import Dates
+from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.schema import IGNORE, Schema
-from cellmend.table.spelling import MOST_ALIKE, Spelling, learn_spelling, near_words
+from cellmend.table.schema import DATE, IGNORE, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
-SAME_FORM = 0.95  # of the identifiers have one form, or forms do not matter
+MOST_ALIKE = 5000  # numbers that are often written and looked at
+LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
+SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
+DOUBTFUL = 0.5  # suspicion from which a text was probably not meant
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
 MOST_MEANT = 20  # numbers kept that may have been meant
+
+
+# ---------------------------------------------------------------- numbers that are written nearly so
+
+
+def _near(texts: Sequence[str], words: Sequence[str]) -> list[list[int]]:
+    """For each text, which is known to be wrong, the places of the words that may be meant, the nearest first."""
+    near: list[list[int]] = []
+    lengths = np.array([len(word) for word in words])
+    for start in range(0, len(texts), 1000):
+        piece = texts[start : start + 1000]
+        own = np.array([len(text) for text in piece])
+        longer = np.maximum(own[:, None], lengths)
+        allowed = 1 + longer // LETTERS_PER_SLIP
+        folded = [text.casefold() for text in piece], [word.casefold() for word in words]
+        distance = cdist(*folded, scorer=OSA.distance, score_cutoff=int(allowed.max(initial=1)), dtype=np.int32)
+        for text, row, most in zip(piece, distance, allowed, strict=True):
+            places = np.flatnonzero(row <= most)
+            places = places[np.argsort(row[places], kind="stable")]
+            near.append([place for place in places.tolist() if _differ(text, words[place])])
+    return near
+
+
+def _differ(text: str, word: str) -> bool:
+    """In more than digits, or in a code in more than which letters: room 12 and room 13, AB-100 and AC-100 are two."""
+    if re.sub(r"[\d\s]", "", text) == re.sub(r"[\d\s]", "", word) and re.search(r"\d", text):
+        return False
+    is_code = " " not in word and any(letter.isdigit() for letter in word)
+    return not is_code or _shape(text) != _shape(word)
+
+
+def _shape(code: str) -> str:
+    """Letters and digits as such, one by one."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code))
+
+
+# ---------------------------------------------------------------- all checks of a table
 
 
 @dataclass(frozen=True)
 class Checks:
     """What was learned of the columns by themselves."""
 
-    spellings: Mapping[str, Spelling]
+    texts: Mapping[str, LearnedTexts]
     identifiers: Mapping[str, str]  # column of identifiers to the form that they have; "" if they have many
     numbers: Mapping[str, tuple[str, ...]]  # column of numbers or dates to those that are often written
+    causes: Mapping[str, tuple[NumberCause, ...]]  # column of numbers to what made some of them wrong
 
-    def misspelled(self, table: pa.Table, *, rows_alone: bool) -> list[Suspect]:
-        """Cells that are probably a frequent value misspelled; `rows_alone` as if each had a value of its own."""
+    def misspelled(self, table: ReadTable, *, rows_alone: bool) -> list[Suspect]:
+        """Cells that one of the causes made of another text; `rows_alone` as if each had a value of its own."""
         suspects = []
-        for name, spelling in self.spellings.items():
-            place = table.column_names.index(name)
-            if family(table.schema.field(name).type) != "text":
+        for name, learned in self.texts.items():
+            place = table.arrow.column_names.index(name)
+            texts, index = _coded_texts(table, name)
+            if texts is None:
                 continue
-            column = plain(table.column(place))
-            coded = column.combine_chunks().dictionary_encode()
-            texts = coded.dictionary.to_pylist()
-            counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(texts)).tolist()
-            found = spelling.judge(texts, [1] * len(texts) if rows_alone else counts)
-            wrong = pa.array([text in found for text in texts], pa.bool_())
-            rows = pc.fill_null(wrong.take(coded.indices), False).to_numpy(zero_copy_only=False).nonzero()[0]
-            for row, text in zip(rows.tolist(), column.take(pa.array(rows)).to_pylist(), strict=True):
-                chance, meant = found[text]
-                reason = f"{name} is {text}, which is rare and nearly {' or '.join(meant[:2])}"
-                suspects.append(Suspect(row, place, chance, meant, reason, readable=False))
+            counts = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
+            found = learned.judge({text: 1 if rows_alone else count for text, count in zip(texts, counts, strict=True)})
+            odd = np.array([text in found for text in texts], dtype=bool)
+            for row in np.flatnonzero((index >= 0) & odd[index]).tolist():
+                text = texts[index[row]]
+                chance, meant, cause, words = found[text]
+                reason = f"{name} is {text}, probably {words}"
+                suspects.append(Suspect(row, place, chance, meant, reason, readable=False, cause=cause))
         return suspects
 
     def doubtful(self, table: pa.Table, name: str) -> set[str]:
-        """Texts of a column that may be misspelled, also if the same slip was made in many rows."""
-        if name not in self.spellings or family(table.schema.field(name).type) != "text":
+        """Texts of a column that were probably not meant, also if the same slip was made in many rows."""
+        if name not in self.texts or family(table.schema.field(name).type) != "text":
             return set()
-        found = pc.value_counts(plain(table[name]).drop_null())
-        return set(self.spellings[name].judge(found.field("values").to_pylist(), found.field("counts").to_pylist()))
+        found = self.texts[name].judge(dict.fromkeys(pc.unique(plain(table[name]).drop_null()).to_pylist(), 1))
+        return {text for text, verdict in found.items() if verdict.suspicion >= DOUBTFUL}
 
     def followed_by(self, new: Checks) -> Checks:
-        """With the frequent values of newer rows too; identifiers have the form that they had."""
-        spellings = dict(self.spellings)
-        for name, spelling in new.spellings.items():
-            spellings[name] = spellings[name].followed_by(spelling) if name in spellings else spelling
+        """With the values of newer rows too."""
+        counts = {name: Counter(dict(learned.counts)) for name, learned in self.texts.items()}
+        for name, learned in new.texts.items():
+            counts.setdefault(name, Counter()).update(learned.counts)
         numbers = {
             name: tuple(dict.fromkeys([*words, *new.numbers.get(name, ())]))[:MOST_ALIKE]
             for name, words in self.numbers.items()
         }
-        return replace(self, spellings=spellings, numbers=numbers)
+        return replace(self, texts=learn_texts(counts), numbers=numbers)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "spellings": {name: asdict(spelling) for name, spelling in self.spellings.items()},
+            "texts": {name: learned.to_json() for name, learned in self.texts.items()},
             "identifiers": dict(self.identifiers),
             "numbers": dict(self.numbers),
+            "causes": {name: causes_to_json(own) for name, own in self.causes.items()},
         }
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Checks:
-        spellings = {}
-        for name, entry in entries["spellings"].items():
-            held: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
-            spellings[name] = Spelling(**held)
-        return cls(spellings, entries["identifiers"], {n: tuple(words) for n, words in entries["numbers"].items()})
+        if "spellings" in entries:  # as models of before have them
+            counts = {name: dict(zip(e["words"], e["counts"], strict=True)) for name, e in entries["spellings"].items()}
+            texts = learn_texts(counts)
+        else:
+            texts = {name: LearnedTexts.from_json(entry) for name, entry in entries["texts"].items()}
+        numbers = {name: tuple(words) for name, words in entries["numbers"].items()}
+        causes = {name: causes_from_json(own) for name, own in entries.get("causes", {}).items()}
+        return cls(texts, entries["identifiers"], numbers, causes)
+
+
+def _coded_texts(table: ReadTable, name: str) -> tuple[list[str] | None, NDArray[np.int64]]:
+    """The different texts of a column of text, and which of them each row has, -1 for none; None if it is no text."""
+    column = table.arrow[name] if isinstance(table.notations.get(name), Dates) else table.understood[name]
+    if family(column.type) != "text":
+        return None, np.zeros(0, dtype=np.int64)
+    trimmed = pc.utf8_trim_whitespace(plain(column).combine_chunks())
+    coded = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed).dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def learn_checks(table: ReadTable, schema: Schema) -> Checks:
     """What is usual in each column that the user did not tell to ignore."""
-    spellings, identifiers, numbers = {}, {}, {}
+    counts, identifiers, numbers, causes = {}, {}, {}, {}
     for column in schema:
-        values = table.understood[column.name]
-        if not isinstance(table.notations.get(column.name, Words()), Words) and column.kind != IGNORE:
-            numbers[column.name] = _often_written(table, column.name)
-        looked_at = column.kind == "category" or (column.kind == IGNORE and column.reason)
-        if not looked_at or family(values.type) not in ("text", "number"):
+        values, name = table.understood[column.name], column.name
+        if column.kind == IGNORE and not column.reason:
             continue
-        values = plain(values)
-        observed = values.drop_null()
-        if column.kind == IGNORE and _are_identifiers(column.name, observed):
-            identifiers[column.name] = _usual_form(observed)
-        elif family(values.type) == "text":
-            spelling = learn_spelling(values)
-            if spelling is not None:
-                spellings[column.name] = spelling
-    return Checks(spellings, identifiers, numbers)
+        if not isinstance(table.notations.get(name, Words()), Words) and column.kind != IGNORE:
+            numbers[name] = _often_written(table, name)
+        if column.kind == IGNORE and family(values.type) in ("text", "number") and _are_identifiers(name, values):
+            identifiers[name] = _usual_form(plain(values).drop_null())
+        if family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None:
+            causes[name] = learn_number_causes(_numbers(values))
+        texts, index = _coded_texts(table, name)
+        if texts and column.levels is None:
+            often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
+            counts[name] = dict(zip(texts, often, strict=True))
+    return Checks(learn_texts(counts), identifiers, numbers, _without_reason(causes, table.understood))
+
+
+def _without_reason(
+    causes: Mapping[str, tuple[NumberCause, ...]], table: pa.Table
+) -> dict[str, tuple[NumberCause, ...]]:
+    """The causes but for noise that two columns have in the same rows: there both were measured, and else a default."""
+    rows = {}
+    for name, own in causes.items():
+        for cause in own:
+            if isinstance(cause, Strays):
+                numbers = _numbers(table[name])
+                rows[name] = np.isfinite(numbers) & ~np.isin(numbers, cause.levels)
+    natural = {a for a in rows for b in rows if a != b and stray_together(rows[a], rows[b])}
+    kept = {
+        name: tuple(each for each in own if not (name in natural and isinstance(each, Strays)))
+        for name, own in causes.items()
+    }
+    return {name: own for name, own in kept.items() if own}
 
 
 def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
@@ -122,8 +203,9 @@ def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
     return tuple(found.field("values").take(often).to_pylist())
 
 
-def _are_identifiers(name: str, observed: pa.ChunkedArray) -> bool:
+def _are_identifiers(name: str, values: pa.ChunkedArray) -> bool:
     """All different but for a few, and numbered, called an id, or with digits and without spaces; not times or mail."""
+    observed = plain(values).drop_null()
     if len(observed) < 2 or pc.count_distinct(observed).as_py() < MOST_IDENTIFIERS * len(observed):
         return False
     if family(observed.type) != "text" or IDENTIFIER_NAME.search(name):
@@ -146,18 +228,26 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
     With `rows_alone` no row is compared with other rows of the table, which may be any piece of a larger one.
     """
     found = [
-        *checks.misspelled(table.understood, rows_alone=rows_alone),
         *_bad_identifiers(checks, table.understood),
         *_strange_units(checks, table),
         *_unreadable(checks, table),
+        *_wrong_numbers(checks, table),
     ]
     if not rows_alone:
         found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
-    by_cell: dict[tuple[int, int], Suspect] = {}
+    by_cell = {(each.row, each.column): each for each in checks.misspelled(table, rows_alone=rows_alone)}
     for suspect in sorted(found, key=lambda each: each.suspicion):
-        by_cell[suspect.row, suspect.column] = suspect
+        cell = suspect.row, suspect.column
+        by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
     suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
     return replace(table, understood=_without(table.understood, suspects), suspects=suspects)
+
+
+def _both(one: Suspect, other: Suspect) -> Suspect:
+    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
+    if one.cause and one.suspicion >= DOUBTFUL:
+        return replace(one, suspicion=max(one.suspicion, other.suspicion))
+    return max(one, other, key=lambda each: each.suspicion)
 
 
 def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
@@ -187,13 +277,39 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
             continue
         texts = [str(cell).strip() for cell in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
         words = checks.numbers.get(name, ())
-        for row, text, near in zip(rows.tolist(), texts, near_words(texts, words, strict=False), strict=True):
+        for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
             reason = f"{name} is {text}, which is no {notation.noun}"
             if notation.rounded(text) is not None:
                 meant, reason = (), f"{name} is {text}, with far more decimals than the others"
             suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
     return suspects
+
+
+def _wrong_numbers(checks: Checks, table: ReadTable) -> list[Suspect]:
+    """Numbers that one of the causes made wrong."""
+    suspects = []
+    for name, causes in checks.causes.items():
+        place, numbers = table.understood.column_names.index(name), _numbers(table.understood[name])
+        for cause in causes:
+            found = cause.judge(np.unique(numbers[np.isfinite(numbers)]))
+            for row in np.flatnonzero(np.isin(numbers, list(found))).tolist():
+                chance, meant = found[numbers[row]]
+                said = table.arrow.column(place)[row].as_py()
+                reason = f"{name} is {cause.words(str(said))}"
+                texts = tuple(_written(table, name, number) for number in meant)
+                suspects.append(Suspect(row, place, chance, texts, reason, readable=False, cause=cause.name))
+    return suspects
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    return plain(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _written(table: ReadTable, name: str, number: float) -> str:
+    """A number as its column writes it."""
+    notation = table.notations.get(name)
+    return str(notation.write(number, None)) if isinstance(notation, Numbers) else level_text(number)
 
 
 def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
@@ -203,9 +319,9 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
         if isinstance(notation, Words) or not holds_text(table.arrow.schema.field(name).type):
             continue
         rows = np.flatnonzero(notation.read(table.arrow[name]).strange)
-        place, words = table.arrow.column_names.index(name), checks.numbers.get(name, ())
+        place, words = table.names.index(name), checks.numbers.get(name, ())
         texts = [text.strip() for text in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
-        for row, text, near in zip(rows.tolist(), texts, near_words(texts, words, strict=False), strict=True):
+        for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             own = notation.rewrite(text)
             slips = OSA.distance(text.casefold(), own.casefold())
             near = near if isinstance(notation, Numbers) else []
@@ -258,14 +374,14 @@ def _coded_column(table: pa.Table, name: str) -> tuple[int, list[Any], NDArray[n
 def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
     """Values that slipped into a neighbour: "San Francisco CA" where the state is missing and CA is one."""
     suspects = []
-    for name, spelling in checks.spellings.items():
+    for name, learned in checks.texts.items():
         place = table.column_names.index(name)
         missing = table[name].is_null().to_numpy()
         if not missing.any() or family(table.schema.field(name).type) != "text":
             continue
         for beside in (place - 1, place + 1):
             if 0 <= beside < table.num_columns and family(table.schema.field(beside).type) == "text":
-                found = _slips(plain(table.column(beside)), missing, set(spelling.words), last=beside < place)
+                found = _slips(plain(table.column(beside)), missing, learned.values, last=beside < place)
                 for row, text, rest, own in found:
                     reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
                     suspects.append(Suspect(row, beside, SLIPPED, (rest,), reason, readable=False))

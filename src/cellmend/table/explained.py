@@ -1,0 +1,374 @@
+"""Two explanations for every text of a column: it was meant, or one of the causes made it of another one.
+
+A column is a list of different texts with counts. If a text was meant, it is one of the column's values: its letters
+follow each other as in the others, and it stands as often as values of this column do. If a cause made it, something
+else was meant: another value of the column, in proportion to how often it stands, or one that the column's letters make
+likely. How often each cause acts, how many values there are, how often they stand and which letters follow which is
+learned by expectation and maximisation, all columns of a table together, without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellmend.table.candidates import known_pairs, near_pairs, new_pairs, window
+from cellmend.table.causes import NEVER, SLIPS
+from cellmend.table.causes.base import LETTERS
+from cellmend.table.causes.defaults import Default
+from cellmend.table.causes.slips import Framed
+from cellmend.table.letters import Letters
+
+ROUNDS = 6  # of expectation and maximisation
+USUAL_RATE = 0.002  # of a cause, before anything is seen
+FIRST_RATE = 0.02  # with which the rounds begin: too many suspects at first, of which those stay that hold together
+TABLE_WEIGHT = 50  # cells: how much a column's rates lean on those of the whole table
+UNSURE = 0.1  # texts that were meant with a higher chance say nothing about rates, or doubts would feed themselves
+HABIT = 1.5  # standard deviation of the log rate of one slip: some write recieve always
+USUAL_DEFAULTS = 0.05  # in a column, before anything is seen
+PLAIN = 0.01  # values of a column are natural and look like a default, where the others do not
+SMOOTH = 0.1  # of the values with a power of two of cells, as many have half and twice as many
+AGAIN = 0.2  # that a slip that was made is made again in the same way
+SIBLINGS = 0.5  # of new codes are like another one but for a digit or a letter: 2014 and 2015, AB-1 and AC-1
+BORROWED = 0.1  # of new values stand in other columns too
+USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
+FRAMED_TRUST = 0.05  # in a text with signs around it, at first
+MOST_TEXTS = 20_000  # different ones of a column that are learned from, the most frequent
+LONGEST = 200  # letters of a text that is looked at
+FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
+LEAST_SUSPICION = 0.05  # that is told
+LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
+TINY = 1e-300
+
+
+class Verdict(NamedTuple):
+    """What is thought of a suspicious text."""
+
+    suspicion: float
+    meant: tuple[str, ...]
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often each cause acts in a column and in its table, and which letters stray into texts."""
+
+    column: NDArray[np.float64]  # (C,) cells of the column that each cause spoiled
+    table: NDArray[np.float64]  # (C,) cells of the table
+    cells: int
+    table_cells: int
+    letters: Mapping[int, float]  # how many cells have this letter too many or in place of another
+    defaults: float = USUAL_DEFAULTS  # that a column of the table is expected to have
+
+    def without(self, own: NDArray[np.float64], cause: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The rate of these causes by all cells but `own` of them, (P,)."""
+        whole = (np.maximum(self.table[cause] - own, 0.0) + 1.0) / (self.table_cells + 1 / USUAL_RATE)
+        return (np.maximum(self.column[cause] - own, 0.0) + TABLE_WEIGHT * whole) / (self.cells + TABLE_WEIGHT)
+
+    def strays(self, letters: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How much likelier than any other letter each of these strays, as a log, (P,); 0 for none."""
+        total = sum(self.letters.values())
+        found, place = np.unique(letters, return_inverse=True)
+        often = np.array([self.letters.get(int(letter), 0.0) for letter in found])
+        return np.where(found > 0, np.log((often + 1.0) / (total + LETTERS) * LETTERS), 0.0)[place]
+
+    def to_json(self) -> dict[str, Any]:
+        letters = {chr(letter): round(often, 3) for letter, often in self.letters.items()}
+        return {
+            "column": np.round(self.column, 3).tolist(),
+            "table": np.round(self.table, 3).tolist(),
+            "cells": self.cells,
+            "table_cells": self.table_cells,
+            "letters": letters,
+            "defaults": round(self.defaults, 4),
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Rates:
+        letters = {ord(letter): often for letter, often in entry["letters"].items()}
+        column, table = np.array(entry["column"]), np.array(entry["table"])
+        return cls(column, table, entry["cells"], entry["table_cells"], letters, entry["defaults"])
+
+
+class Column:
+    """A column of different texts while it is weighed which were meant.
+
+    `elsewhere` (T,) says how often each text stands in other columns; `clean` (T,) how probably each was meant, if that
+    is known already.
+    """
+
+    def __init__(
+        self,
+        texts: list[str],
+        counts: NDArray[np.int64],
+        elsewhere: NDArray[np.float64],
+        clean: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
+        near = near_pairs(texts, counts)
+        self.clean = _first_guess(near, counts) * _unframed(texts) if clean is None else clean
+        self.letters = Letters(texts, self.clean)
+        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near)]
+        self.seen, self.known, self.cause, self.stray = (
+            np.array([getattr(pair, name) for pair in self.pairs], dtype=np.int64)
+            for name in ("seen", "known", "cause", "stray")
+        )
+        self.chance, self.sibling = (
+            np.array([getattr(pair, name) for pair in self.pairs], dtype=np.float64) for name in ("chance", "sibling")
+        )
+        self.share = np.zeros(len(self.pairs))  # (P,) how probably each pair is what happened
+        self.default = _default_chances(texts, counts)  # (T,) log chance of each text as a default
+        self.is_default = np.zeros(len(texts), dtype=bool)  # (T,) is that likelier than a slip?
+        self._look_at_changes()
+
+    def _look_at_changes(self) -> None:
+        """Look up the letters that differ between texts and what is not known and may have been meant."""
+        new = [pair for pair in self.pairs if pair.known < 0]
+        windows = [window(self.texts[pair.seen], pair.meant) for pair in new]
+        before, of_seen, of_meant = ([window[at] for window in windows] for at in range(3))
+        owners = [pair.seen for pair in new]
+        self._seen_letters = self.letters.look(of_seen, owners, before) if new else None
+        self._meant_letters = self.letters.look(of_meant, owners, before) if new else None
+
+    @property
+    def cells(self) -> int:
+        return int(self.counts.sum())
+
+    def weigh(self, rates: Rates) -> None:
+        """The E step: how probable each explanation of each text is, given how often each cause acts."""
+        self.letters.trust(self.clean)
+        each_letter = self.letters.log_chances(self.letters.itself)
+        natural = np.zeros(len(self.texts))
+        np.add.at(natural, self.letters.itself.item, each_letter)
+        by_count = CountChances.of(self.counts, self.clean)
+        each = np.log(rates.without(self._own(), self.cause)) + rates.strays(self.stray) + self.chance
+        each += self._sources(natural, by_count)
+        by_known, by_new = np.full((2, len(self.texts)), -np.inf)
+        known = self.known >= 0
+        np.logaddexp.at(by_known, self.seen[known], each[known])
+        np.logaddexp.at(by_new, self.seen[~known], each[~known])
+        again = np.where(self.counts < FREQUENT, by_new + (self.counts - 1) * math.log(AGAIN), -np.inf)
+        slipped, default = np.logaddexp(_log_times(self.counts, by_known), again), self._log_default(rates)
+        odds = np.logaddexp(slipped, default) - self._log_meant(natural, by_count)
+        self.clean = 1 / (1 + np.exp(np.clip(odds, -700, 700)))
+        self.is_default = default > slipped
+        total = np.logaddexp(by_known, by_new)
+        self.share = np.exp(each - np.maximum(total, -1e6)[self.seen]) * (1 - self.clean[self.seen])
+        self.share[self.is_default[self.seen]] = 0.0
+
+    def _log_default(self, rates: Rates) -> NDArray[np.float64]:
+        """Log of how many defaults that are this text and stand so often the column is expected to have, (T,)."""
+        powers = _power(rates.cells) + 1
+        return self.default + math.log(rates.defaults / powers) - _power(self.counts) * math.log(2)
+
+    def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+        """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
+        values = self.clean.sum() + TINY
+        sibling = np.zeros(len(self.texts))
+        known = self.known >= 0
+        np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]] / values)
+        shared = self.elsewhere / max(self.elsewhere.sum(), 1.0)
+        likely = (1 - SIBLINGS) * np.exp(natural) + SIBLINGS * sibling + BORROWED * shared
+        plain = PLAIN * np.exp(self.default)
+        return np.log(by_count(self.counts)) + np.log(values * likely + plain + TINY)
+
+    def _sources(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+        """Log of in how many cells what a pair says was meant, (P,)."""
+        known = self.known >= 0
+        source = np.log((self.counts * self.clean)[self.known] + TINY)
+        # Of two texts that could each be the other, the rarer is the slip, or else the less natural.
+        often = self.counts + np.minimum(self.elsewhere, self.counts)
+        as_often = often[self.known] == often[self.seen]
+        later = (often[self.known] < often[self.seen]) | (as_often & (natural[self.known] <= natural[self.seen]))
+        source[known & later] = -np.inf
+        if self._meant_letters is not None and self._seen_letters is not None:
+            gain = np.bincount(self._meant_letters.item, self.letters.log_chances(self._meant_letters))
+            gain -= np.bincount(self._seen_letters.item, self.letters.log_chances(self._seen_letters))
+            once = by_count(np.ones(1, dtype=np.int64))[0]
+            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + gain
+        return source
+
+    def caused(self) -> NDArray[np.float64]:
+        """Cells that each pair explains and that are surely wrong, (P,)."""
+        return np.where(self.clean[self.seen] < UNSURE, self.share * self.counts[self.seen], 0.0)
+
+    def _own(self) -> NDArray[np.float64]:
+        """Cells that each pair's text adds to the count of the pair's cause, (P,)."""
+        key = self.seen * len(SLIPS) + self.cause
+        return np.bincount(key, self.caused(), minlength=1)[key] if len(key) else np.zeros(0)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Of the texts that are suspicious."""
+        found: dict[str, Verdict] = {}
+        best: dict[int, list[int]] = defaultdict(list)
+        for pair in np.flatnonzero(self.share > LEAST_SHARE * (1 - self.clean[self.seen])).tolist():
+            best[self.pairs[pair].seen].append(pair)
+        for text in np.flatnonzero(self.clean < 1 - LEAST_SUSPICION).tolist():
+            if self.is_default[text]:
+                words = Default().words(self.texts[text], "")
+                found[self.texts[text]] = Verdict(round(float(1 - self.clean[text]), 6), (), Default().name, words)
+                continue
+            order = sorted(best[text], key=lambda pair: -self.share[pair])
+            if order:
+                cause, seen = SLIPS[self.cause[order[0]]], self.texts[text]
+                meant = tuple(dict.fromkeys(self.pairs[pair].meant for pair in order))
+                words = cause.words(seen, meant[0])
+                found[seen] = Verdict(round(float(1 - self.clean[text]), 6), meant, cause.name, words)
+        return found
+
+
+@dataclass(frozen=True)
+class CountChances:
+    """How often values of a column stand: shares by powers of two, learned with one value of prior."""
+
+    share: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64], clean: NDArray[np.float64]) -> CountChances:
+        """From counts and how probably each is that of a value.
+
+        >>> CountChances.of(np.array([1, 4, 5, 6]), np.array([0.0, 1.0, 1.0, 1.0])).share.round(3)
+        array([0.05 , 0.125, 0.65 , 0.125, 0.05 ])
+        """
+        found = np.bincount(_power(counts), clean, minlength=int(_power(counts[clean > 0].sum() + 1)) + 1)
+        own = (found + 1 / len(found)) / (found.sum() + 1)
+        beside = np.pad(own, 1, mode="edge")
+        return cls((1 - 2 * SMOOTH) * own + SMOOTH * (beside[:-2] + beside[2:]))
+
+    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The chance of each count."""
+        power = np.minimum(_power(counts), len(self.share) - 1)
+        return self.share[power] / 2.0**power
+
+
+def _power(counts: Any) -> Any:
+    return np.log2(counts).astype(np.int64)
+
+
+def _default_chances(texts: Sequence[str], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log chance of each text as a default, (T,); in a column where many texts look so, none is one."""
+    chances = np.array([Default().log_chance(text, "") for text in texts])
+    return np.full(len(texts), NEVER) if counts[chances > NEVER].sum() > USUAL_FRAME * counts.sum() else chances
+
+
+def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log chance that a slip expected so often, as a log, is made so many times.
+
+    It is made once and at times again; or it is a habit, and its own rate differs from that of its cause.
+    """
+    again = expected + (counts - 1) * math.log(AGAIN)
+    spread = np.log(counts) - np.maximum(expected, -700.0)
+    habit = -0.5 * (spread / HABIT) ** 2 - np.log(HABIT * math.sqrt(2 * math.pi) * counts)
+    return np.where((counts > 1) & (expected > -np.inf), np.logaddexp(again, habit), again)
+
+
+def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How probably each text was meant, by how often it stands and how often others that are like it do, (T,)."""
+    most = np.ones(len(counts))
+    for seen, meant in near:
+        most[seen] = max(most[seen], counts[meant])
+    return counts / (counts + most)
+
+
+def _unframed(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Less trust at first in texts with signs around them, unless it is the column's way, (T,)."""
+    framed = np.array([any(Framed().undo(text, 0, "")) for text in texts])
+    return np.where(framed & (framed.mean() < USUAL_FRAME), FRAMED_TRUST, 1.0)
+
+
+@dataclass(frozen=True)
+class LearnedTexts:
+    """A column of text as learned: its texts, how probably each was meant, and what is thought of the others."""
+
+    counts: Mapping[str, int]
+    clean: tuple[float, ...]
+    rates: Rates
+    verdicts: Mapping[str, Verdict]
+
+    def judge(self, counts: Mapping[str, int]) -> dict[str, Verdict]:
+        """Of texts with counts, of this or another table, the suspicious; new ones do not vouch for each other."""
+        new = {text: count for text, count in counts.items() if text not in self.counts and len(text) <= LONGEST}
+        found = {text: self.verdicts[text] for text in counts if text in self.verdicts}
+        if new:
+            texts, many = [*self.counts, *new], np.array([*self.counts.values(), *new.values()])
+            column = Column(texts, many, np.zeros(len(texts)), np.array([*self.clean, *[0.0] * len(new)]))
+            column.weigh(self.rates)
+            found |= {text: verdict for text, verdict in column.verdicts().items() if text in new}
+        return found
+
+    @property
+    def values(self) -> set[str]:
+        """The texts that were surely meant and stand often."""
+        known = zip(self.counts.items(), self.clean, strict=True)
+        return {text for (text, count), clean in known if count >= FREQUENT and clean > 1 - UNSURE}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "counts": dict(self.counts),
+            "clean": list(self.clean),
+            "rates": self.rates.to_json(),
+            "verdicts": self.verdicts,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> LearnedTexts:
+        verdicts = {text: Verdict(v[0], tuple(v[1]), v[2], v[3]) for text, v in entry["verdicts"].items()}
+        return cls(entry["counts"], tuple(entry["clean"]), Rates.from_json(entry["rates"]), verdicts)
+
+
+def learn_texts(tables: Mapping[str, Mapping[str, int]]) -> dict[str, LearnedTexts]:
+    """What is known of columns of text, each given as its different texts with counts, all learned together.
+
+    >>> states = {"Alabama": 40, "Alaska": 30, "Alabma": 1}
+    >>> learn_texts({"state": states})["state"].verdicts["Alabma"].meant
+    ('Alabama',)
+    """
+    kept = {name: _most_frequent(counts) for name, counts in tables.items()}
+    everywhere = Counter[str]()
+    for counts in kept.values():
+        everywhere.update(counts)
+    columns = {name: _column(counts, everywhere) for name, counts in kept.items() if counts}
+    cells = sum(column.cells for column in columns.values())
+    guess = FIRST_RATE * np.ones(len(SLIPS))
+    rates = {name: Rates(guess * own.cells, guess * cells, own.cells, cells, {}) for name, own in columns.items()}
+    for _ in range(ROUNDS):
+        for name, column in columns.items():
+            column.weigh(rates[name])
+        rates = _learn_rates(columns)
+    return {
+        name: LearnedTexts(kept[name], tuple(np.round(column.clean, 4).tolist()), rates[name], column.verdicts())
+        for name, column in columns.items()
+    }
+
+
+def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    short = Counter({text: count for text, count in counts.items() if text and len(text) <= LONGEST})
+    return dict(short.most_common(MOST_TEXTS))
+
+
+def _column(counts: Mapping[str, int], everywhere: Mapping[str, int]) -> Column:
+    own = np.array(list(counts.values()))
+    return Column(list(counts), own, np.array([everywhere[text] for text in counts], dtype=float) - own)
+
+
+def _learn_rates(columns: Mapping[str, Column]) -> dict[str, Rates]:
+    """The M step: how often each cause acted in each column."""
+    by_cause, letters = {}, Counter[int]()
+    for name, column in columns.items():
+        spoiled = column.caused()
+        by_cause[name] = np.bincount(column.cause, spoiled, minlength=len(SLIPS)).astype(np.float64)
+        for letter, often in zip(column.stray.tolist(), spoiled.tolist(), strict=True):
+            if letter and often:
+                letters[letter] += often
+    table = np.sum(list(by_cause.values()), axis=0)
+    cells = sum(column.cells for column in columns.values())
+    defaults = sum(bool((column.is_default & (column.clean < UNSURE)).any()) for column in columns.values())
+    share = (defaults + 1) / (len(columns) + 1 / USUAL_DEFAULTS)
+    return {name: Rates(by_cause[name], table, own.cells, cells, letters, share) for name, own in columns.items()}

@@ -1,0 +1,122 @@
+"""Causes: each channel against a value worked out by hand, and what holds for all of them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellmend.table.causes import NEVER, SLIPS
+from cellmend.table.causes.base import LETTERS
+from cellmend.table.causes.defaults import Default
+from cellmend.table.causes.numbers import (
+    LostSign,
+    OtherUnit,
+    Strays,
+    causes_from_json,
+    causes_to_json,
+    learn_number_causes,
+)
+
+CAUSES = {cause.name: cause for cause in SLIPS}
+
+
+@pytest.mark.parametrize(
+    ("cause", "seen", "meant", "one_of"),
+    [
+        ("inserted", "KIcNGS", "KINGS", 6 * LETTERS),  # six places, sixty letters
+        ("inserted", "KINGSx", "KINGS", 6 * LETTERS),
+        ("doubled", "KINNGS", "KINGS", 5),  # five letters that may be doubled
+        ("dropped", "KNGS", "KINGS", 5),
+        ("dropped", "INGS", "KINGS", 5),
+        ("replaced", "KIxGS", "KINGS", 5 * LETTERS),
+        ("swapped", "IKNGS", "KINGS", 4),  # four pairs of neighbours
+        ("swapped", "ZA", "AZ", 1),
+        ("throughout", "hexrt xttxck", "heart attack", 8 * LETTERS),  # eight different letters, a space among them
+        ("cased", "kings", "KINGS", 4),
+        ("cased", "kINGS", "KINGS", 20),
+        ("spaced", "NEWYORK", "NEW YORK", 9),
+        ("framed", "KINGS***", "KINGS", 20),  # before or after, ten kinds of signs
+        ("reversed", "nossreP nafetS", "Stefan Persson", 1),
+    ],
+)
+def test_the_chance_of_a_slip(cause: str, seen: str, meant: str, one_of: int) -> None:
+    assert CAUSES[cause].log_chance(seen, meant) == pytest.approx(-math.log(one_of))
+
+
+@pytest.mark.parametrize("cause", SLIPS, ids=lambda cause: cause.name)
+def test_nothing_is_made_of_itself_or_of_something_else(cause: object) -> None:
+    assert cause.log_chance("KINGS", "KINGS") == NEVER
+    assert cause.log_chance("KINGS", "Manhattan") == NEVER
+
+
+@given(st.text("abAB1 *", max_size=8), st.integers(0, 8), st.text("abAB1 ", max_size=3))
+def test_what_a_cause_undoes_it_can_have_made(seen: str, place: int, likely: str) -> None:
+    for cause in SLIPS:
+        for meant in cause.undo(seen, place, likely):
+            if meant and meant != seen:
+                assert any(other.log_chance(seen, meant) > NEVER for other in SLIPS), (cause.name, seen, meant)
+
+
+@given(st.text("abc", min_size=1, max_size=5))
+def test_the_chances_of_all_that_a_cause_makes_are_at_most_one(meant: str) -> None:
+    inserted = {meant[:at] + letter + meant[at:] for at in range(len(meant) + 1) for letter in "abcdef"}
+    dropped = {meant[:at] + meant[at + 1 :] for at in range(len(meant))}
+    for cause in SLIPS:
+        assert sum(math.exp(cause.log_chance(seen, meant)) for seen in inserted | dropped) <= 1 + 1e-9
+
+
+@given(st.text(max_size=6), st.text(max_size=6))
+def test_any_texts_have_a_chance(seen: str, meant: str) -> None:
+    for cause in SLIPS:
+        assert cause.log_chance(seen, meant) <= 0
+        assert isinstance(cause.words(seen, meant), str)
+
+
+def test_a_default_is_a_sign_or_a_number() -> None:
+    assert Default().log_chance("20010101", "") == pytest.approx(-math.log(100) - 8 * math.log(10))
+    assert Default().log_chance("11111111", "") == pytest.approx(-math.log(100))
+    assert Default().log_chance("unknown", "") == NEVER
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_noise_around_a_constant_is_told() -> None:
+    noise = np.arange(100.0, 120.0)
+    assert learn_number_causes(np.append(np.full(80, 110.5), noise)) == (Strays((110.5,)),)
+
+
+def test_amounts_beside_zero_and_rare_levels_are_natural() -> None:
+    assert learn_number_causes(np.append(np.zeros(80), np.arange(1.0, 21.0))) == ()
+    counts = {0.0: 277, 1.0: 70, 2.0: 44, 3.0: 14, 4.0: 9, 5.0: 5, 6.0: 3, 7.0: 2, 8.0: 2, 9.0: 1, 10.0: 1, 12.0: 1}
+    assert learn_number_causes(np.repeat(list(counts), list(counts.values()))) == ()
+
+
+def test_rents_in_thousands_are_another_unit() -> None:
+    rents = np.arange(400.0, 4000.0, 7.0)
+    (cause,) = learn_number_causes(np.append(rents, [1.428, 0.839, 2.129, 1.2]))
+    assert cause.judge(np.array([1.428, 900.0])) == {1.428: (0.95, (1428.0,))}
+
+
+def test_a_lost_sign_is_told_where_all_numbers_are_far_from_zero() -> None:
+    longitudes = -np.linspace(87.5, 88.5, 200)
+    assert learn_number_causes(np.append(longitudes, 87.9)) == (LostSign(-1.0, 87.5, 88.5),)
+    assert learn_number_causes(np.append(np.linspace(0.1, 9, 200), -0.2)) == ()
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=60))
+def test_any_numbers_can_be_learned(numbers: list[float]) -> None:
+    causes = learn_number_causes(np.array(numbers, dtype=np.float64))
+    assert causes_from_json(json.loads(json.dumps(causes_to_json(causes)))) == causes
+    for cause in causes:
+        assert all(0 < chance < 1 for chance, _ in cause.judge(np.array(numbers)).values())
+
+
+def test_causes_survive_json() -> None:
+    causes = (Strays((1.0, 2.0)), OtherUnit(1000.0, 400.0, 4000.0, 10.0), LostSign(1.0, 2.0, 3.0))
+    assert causes_from_json(json.loads(json.dumps(causes_to_json(causes)))) == causes
