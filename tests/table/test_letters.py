@@ -115,3 +115,8 @@ def test_new_texts_are_judged_alike_whatever_others_come_with_them() -> None:
     together = learned.judge(dict.fromkeys(new, 1))
     alone = {text: verdict for each in new for text, verdict in learned.judge({each: 1}).items()}
     assert together == alone
+
+
+def test_prose_is_not_looked_at(monkeypatch) -> None:
+    monkeypatch.setattr("cellmend.table.explained.MOST_LETTERS", 20)
+    assert learn_texts({"note": {"a long and unique remark": 1}, "city": {"Rome": 9, "Roma": 1}}).keys() == {"city"}

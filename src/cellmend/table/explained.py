@@ -39,6 +39,7 @@ SIBLINGS = 0.5  # of new codes are like another one but for a digit or a letter:
 BORROWED = 0.1  # of new values stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
+MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
 MOST_TEXTS = 20_000  # different ones of a column that are learned from, the most frequent
 LONGEST = 200  # letters of a text that is looked at
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
@@ -349,8 +350,10 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]]) -> dict[str, LearnedTex
 
 
 def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    """The texts that are learned from; none of a column of prose, in which no text is written twice."""
     short = Counter({text: count for text, count in counts.items() if text and len(text) <= LONGEST})
-    return dict(short.most_common(MOST_TEXTS))
+    kept = dict(short.most_common(MOST_TEXTS))
+    return kept if sum(map(len, kept)) <= MOST_LETTERS else {}
 
 
 def _column(counts: Mapping[str, int], everywhere: Mapping[str, int]) -> Column:
