@@ -167,3 +167,9 @@ def test_natural_texts_of_two_words_stay_whole() -> None:
     colours = ["Blue", "Dark Blue", "Red"] * 20
     table = checked({"colour": [*colours, "Pale Blue"], "shade": ["Blue", "Blue", "Red"] * 20 + [None]})
     assert found(table, 0) == []
+
+
+def test_a_batch_in_which_a_column_has_gaps_only_is_read() -> None:
+    reader, _ = TableReader.fit(read_frame(pa.table({"city": CITIES, "n": list(range(len(CITIES)))})), None)
+    batch = pa.table({"city": pa.array([None, None], pa.string()), "n": [1, 2]})
+    assert reader.read(read_frame(batch), rows_alone=True).suspects == ()

@@ -92,7 +92,7 @@ class Checks:
         for name, learned in self.texts.items():
             place = table.arrow.column_names.index(name)
             texts, index = _coded_texts(table, name)
-            if texts is None:
+            if not texts:  # no text, or gaps only
                 continue
             counts = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             found = learned.judge({text: 1 if rows_alone else count for text, count in zip(texts, counts, strict=True)})
