@@ -19,6 +19,7 @@ from cellmend.model.suspicion import (
     expected_errors,
     in_disguise,
     log_odds,
+    standing_out,
     suspicion_log_odds,
     temper,
     wrong_log_odds,
@@ -228,10 +229,15 @@ def test_rates_of_columns_are_found_beside_those_of_rows() -> None:
 def test_only_columns_that_stand_out_err_by_themselves() -> None:
     """Where all columns have about the same room, errors come in rows or from everywhere."""
     nothing, everything = torch.zeros(100, 4), torch.ones(100, 4, dtype=torch.bool)
-    for room, expected in (((0.2, 0.2, 0.15, math.nan), [0.0] * 4), ((0.3, 0.02, 0.0, math.nan), [0.3, 0.0, 0.0, 0.0])):
+    alike, one, even = (0.2, 0.2, 0.15, math.nan), (0.3, 0.02, 0.0, math.nan), (0.6, 0.02, 0.0, math.nan)
+    for room, expected in ((alike, [0.0] * 4), (one, [0.3, 0.0, 0.0, 0.0]), (even, [0.0] * 4)):
         learned = Suspicions(torch.tensor(room))
         learned.revise(nothing + 5, nothing - 20, everything)
         assert list(learned.rates.columns) == pytest.approx(expected)
+
+
+def test_a_column_that_is_spread_evenly_does_not_stand_out_as_one_that_errs() -> None:
+    assert standing_out(torch.tensor([0.6, 0.3, 0.02, 0.0, 0.0])).tolist() == pytest.approx([0.0, 0.3, 0.0, 0.0, 0.0])
 
 
 def test_p0_in_disguise_is_what_nearly_all_chance_values_get() -> None:
