@@ -81,7 +81,11 @@ class Real(nn.Module):
         if how.components:
             chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
             span = (knots[:, -1:] - knots[:, :1]).clamp_min(1e-2)
-            self.places = nn.Parameter(knots[:, chosen])  # (D, components)
+            # Where a column errs by itself the outer knots are its errors: what is usual lies within two deviations.
+            errs = torch.tensor([column.has_own_noise for column in columns])[:, None]
+            core = self.middle[:, None] + self.spread[:, None] * torch.linspace(-2, 2, how.components)
+            span = torch.where(errs, 4 * self.spread[:, None], span)
+            self.places = nn.Parameter(torch.where(errs, core, knots[:, chosen]))  # (D, components)
             self.widths = nn.Parameter((span / how.components).square().log().repeat(1, how.components))
 
     def inputs(self, values: Tensor) -> Tensor:
