@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
+from cellmend.table.causes import named
 from cellmend.table.causes.numbers import (
     NumberCause,
     Strays,
@@ -245,7 +246,7 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
 
 def _both(one: Suspect, other: Suspect) -> Suspect:
     """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
-    if one.cause and one.suspicion >= DOUBTFUL:
+    if one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)
 
@@ -279,10 +280,11 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
-            reason = f"{name} is {text}, which is no {notation.noun}"
+            reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
             if notation.rounded(text) is not None:
-                meant, reason = (), f"{name} is {text}, with far more decimals than the others"
-            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
+                meant, cause = (), named.DECIMALS
+                reason = f"{name} is {text}, with far more decimals than the others"
+            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False, cause=cause))
     return suspects
 
 
@@ -328,7 +330,8 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
             closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
             meant = tuple(dict.fromkeys([own, *closer[:MOST_MEANT]]))
             reason = f"{name} is {text}, written as hardly any other is"
-            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=len(meant) == 1))
+            known = len(meant) == 1
+            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=known, cause=named.NOTATION))
     return suspects
 
 
@@ -345,7 +348,7 @@ def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
             text = texts[index[row]]
             if text == text:
                 reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
-                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=named.REPEATED))
     return suspects
 
 
@@ -360,7 +363,8 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
             reason = (
                 f"{name} is no number" if text != text else f"{name} is {text}, which has another form than the others"
             )
-            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+            cause = named.UNREADABLE if text != text else named.FORM
+            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=cause))
     return suspects
 
 
@@ -384,8 +388,10 @@ def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
                 found = _slips(plain(table.column(beside)), missing, learned.values, last=beside < place)
                 for row, text, rest, own in found:
                     reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
-                    suspects.append(Suspect(row, beside, SLIPPED, (rest,), reason, readable=False))
-                    suspects.append(Suspect(row, place, SLIPPED, (own,), reason, readable=False))
+                    suspects += [
+                        Suspect(row, at, SLIPPED, (meant,), reason, readable=False, cause=named.SLIPPED)
+                        for at, meant in ((beside, rest), (place, own))
+                    ]
     return suspects
 
 
