@@ -27,9 +27,10 @@ from cellmend.table.causes.numbers import (
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
+from cellmend.table.notation import MOMENTS
 from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.schema import DATE, IGNORE, Schema
+from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
@@ -164,13 +165,17 @@ def learn_checks(table: ReadTable, schema: Schema) -> Checks:
             numbers[name] = _often_written(table, name)
         if column.kind == IGNORE and family(values.type) in ("text", "number") and _are_identifiers(name, values):
             identifiers[name] = _usual_form(plain(values).drop_null())
-        if family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None:
+        if _are_quantities(column, values) and not isinstance(table.notations.get(name), MOMENTS):
             causes[name] = learn_number_causes(_numbers(values))
         texts, index = _coded_texts(table, name)
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
     return Checks(learn_texts(counts), identifiers, numbers, _without_reason(causes, table.understood))
+
+
+def _are_quantities(column: Column, values: pa.ChunkedArray) -> bool:
+    return family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None
 
 
 def _without_reason(
