@@ -102,8 +102,8 @@ class Rates:
 class Column:
     """A column of different texts while it is weighed which were meant.
 
-    `elsewhere` (T,) says how often each text stands in other columns; `clean` (T,) how probably each was meant, if that
-    is known already.
+    `elsewhere` (T,) says how often each text stands in other columns; `clean` (K,) how probably the first K texts were
+    meant, if that is known already: then only the others are asked about.
     """
 
     def __init__(
@@ -114,10 +114,14 @@ class Column:
         clean: NDArray[np.float64] | None = None,
     ) -> None:
         self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
-        near = near_pairs(texts, counts)
-        self.clean = _first_guess(near, counts) * _unframed(texts) if clean is None else clean
+        asked = 0 if clean is None else len(clean)
+        near = near_pairs(texts, counts, asked)
+        if clean is None:
+            self.clean = _first_guess(near, counts) * _unframed(texts)
+        else:
+            self.clean = np.pad(clean, (0, len(texts) - asked))  # new texts do not vouch for each other
         self.letters, self.siblings = Letters(texts, self.clean), Siblings.of(texts)
-        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near)]
+        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near, asked)]
         self.seen, self.known, self.cause, self.stray = (
             np.array([getattr(pair, name) for pair in self.pairs], dtype=np.int64)
             for name in ("seen", "known", "cause", "stray")
@@ -300,7 +304,7 @@ class LearnedTexts:
         found = {text: self.verdicts[text] for text in counts if text in self.verdicts}
         if new:
             texts, many = [*self.counts, *new], np.array([*self.counts.values(), *new.values()])
-            column = Column(texts, many, np.zeros(len(texts)), np.array([*self.clean, *[0.0] * len(new)]))
+            column = Column(texts, many, np.zeros(len(texts)), np.array(self.clean))
             column.weigh(self.rates)
             found |= {text: verdict for text, verdict in column.verdicts().items() if text in new}
         return found
