@@ -38,7 +38,7 @@ def explain(
         repair, why = suspect.meant[0], suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)
-        if suspect.meant and (fits or np.isnan(expected.meant)):
+        if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
             rounded = words.rounded(column, value, expected)
@@ -83,7 +83,8 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
 def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
     chance = expected.likely[0][1] if expected.likely else 0.0
     is_open = column.is_open(expected.low, expected.high, chance)
-    return None if abstain and is_open else words.write(column, expected.repair)
+    best = expected.meant if column.few else expected.repair  # of few numbers one that the column has
+    return None if abstain and is_open else words.write(column, best)
 
 
 def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) -> Any:

@@ -113,7 +113,7 @@ class Finder:
         for examined in self.judge.examine(encoded, rows=np.flatnonzero(where.any(axis=1))):
             rows, cells, network = examined.rows, examined.cells, self.judge.model.network
             own = torch.from_numpy(where[rows]).to(cells.values.device)
-            expected = expect(network, cells, examined.seen, own, words.meant(rows, suspects))
+            expected = expect(network, cells, examined.seen, own, words.meant(rows, suspects, where[rows]))
             why = [each for each in expected if suspicion[rows[each.row], positions[each.column]] >= least]
             others = [each for each in expected if suspicion[rows[each.row], positions[each.column]] < least]
             ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)

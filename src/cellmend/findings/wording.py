@@ -18,7 +18,7 @@ from cellmend.model.encoding import TableEncoder
 from cellmend.table.frames import Change
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.texts import Notation
-from cellmend.table.values import as_text, shortened
+from cellmend.table.values import as_text, family, shortened
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,12 @@ class Wording:
         """Texts of a column as model values; those that it does not know are left out."""
         notation = self.table.notations.get(column.name)
         values = pa.chunked_array([pa.array(texts, pa.string())])
-        understood = values if notation is None else pa.chunked_array([notation.read(values).values])
+        if notation is not None:
+            understood = pa.chunked_array([notation.read(values).values])
+        elif family(self.table.understood.schema.field(column.name).type) == "number":
+            understood = values.cast(pa.float64())
+        else:
+            understood = values
         return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
 
     def writers(self) -> dict[int, Callable[[Any], Any]]:
@@ -63,15 +68,24 @@ class Wording:
             if pa.types.is_temporal(types[names.index(name)]) or self.table.frame.holds_text(names.index(name))
         }
 
-    def meant(self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]) -> Meant:
-        """Of cells of these rows the model values that may have been meant, by place in `rows` and model column."""
+    def meant(
+        self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect], flagged: NDArray[np.bool_]
+    ) -> Meant:
+        """Of cells `flagged` (n, D) of these rows the model values that may have been meant, by place in `rows` and
+        model column: those that a suspect names, or all of a column that has few numbers."""
         places = {row: place for place, row in enumerate(rows.tolist())}
         columns = {position: d for d, position in enumerate(self.encoder.positions)}
+        few = {
+            (place, d): list(column.few)
+            for d, column in enumerate(self.encoder.columns)
+            if column.few
+            for place in np.flatnonzero(flagged[:, d]).tolist()
+        }
         return {
             (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
             for (row, position), suspect in suspects.items()
             if row in places and position in columns and suspect.meant
-        }
+        } | few
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
         """The repairs of each column, by its place in the table."""

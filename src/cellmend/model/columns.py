@@ -28,6 +28,7 @@ RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decima
 KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
 GROSS = 50  # times the width of the middle half of a column's values
 TENTHS = 2.563  # deviations of a Gaussian between its lowest and its highest tenth
+OFTEN, MOST_NUMBERS, NEARLY_ALL = 5, 30, 0.7  # cells of each of so few numbers, and the share of all that they have
 ONE_VALUE = 0.6  # of the cells of a column that nearly always holds the same
 LEAST_SPREAD = 0.1  # standardised
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
@@ -96,6 +97,11 @@ class NumberColumn:
         """A number in the user's units as a model value, if that lies between low and high; else None."""
         return None
 
+    @property
+    def few(self) -> tuple[float, ...]:
+        """All model values that it has, if these are few numbers; else none."""
+        return ()
+
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Where the bins of model values (n,) meet that a profile counts."""
         if len(values) == 0:
@@ -116,6 +122,7 @@ class RealColumn(NumberColumn):
     middle: float = 0.0  # where usual values lie, standardised
     spread: float = 1.0  # how wide, as a deviation, standardised: errors widen it little
     one_value: bool = False  # nearly always
+    numbers: tuple[float, ...] = ()  # the only ones that it has, if they are few, in the user's units
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
@@ -128,7 +135,7 @@ class RealColumn(NumberColumn):
         usual = standardised[~_gross(numbers)]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
         knots, core = tuple(_knots(standardised).tolist()), _core(standardised) if robust else (0.0, 1.0, False)
-        return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core)
+        return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core, _few(numbers))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):
@@ -143,6 +150,10 @@ class RealColumn(NumberColumn):
     def with_any_noise(self) -> Self:
         """The same, with errors anywhere."""
         return replace(self, middle=0.0, spread=1.0, one_value=False)
+
+    @property
+    def few(self) -> tuple[float, ...]:
+        return tuple(self.to_model(number) for number in self.numbers)
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
@@ -295,6 +306,11 @@ class LevelColumn:
         """Each level is a bin of its own."""
         return ()
 
+    @property
+    def few(self) -> tuple[float, ...]:
+        """Levels are no numbers."""
+        return ()
+
     def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
         return Change(rows, values, levels=self.levels)
 
@@ -395,6 +411,18 @@ def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
         return 0.0, 1.0
     mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
     return mean, sd if sd > 0 else 1.0
+
+
+def _few(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+    """The numbers that nearly all cells have, if they are few.
+
+    >>> _few(np.array([31.7, 39.6, 55.5] * 40 + [12.1, 80.3]))
+    (31.7, 39.6, 55.5)
+    """
+    values, counts = np.unique(numbers, return_counts=True)
+    often = counts >= OFTEN
+    all_told = 1 < often.sum() <= MOST_NUMBERS and counts[often].sum() >= NEARLY_ALL * len(numbers)
+    return tuple(values[often].tolist()) if all_told else ()
 
 
 def _gross(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:

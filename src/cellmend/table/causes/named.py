@@ -24,6 +24,7 @@ MEANINGS: Mapping[str, str] = {
     "noise": "a number that is none of the few that the column has",
     "unit": "a number in another unit",
     "sign": "a number with the wrong sign",
+    "far off": "a number far from all others of its column",
     UNREADABLE: "no number or date, where the others are",
     DECIMALS: "far more decimals than the others",
     NOTATION: "a number with a unit that hardly any other has",
