@@ -21,6 +21,7 @@ import cellmend
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.model.extremes import Extremes
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
@@ -46,6 +47,7 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         "offset": model.calibration.offset,
         "fitted_method": model.calibration.method,
         "rates": asdict(model.calibration.rates),
+        "extremes": asdict(model.extremes),
         "history": model.history,
         "summary": model.profile.to_json(),
         "learned_rows": model.replay.stands_for,
@@ -88,6 +90,7 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         encoder=encoder,
         network=network,
         calibration=Calibration(_rates(header["rates"]), header["offset"], header["fitted_method"]),
+        extremes=Extremes.from_json(header.get("extremes")),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],

@@ -98,7 +98,8 @@ class Judge:
         if not self.hides:
             return self._score(encoded, self._suspicion)[0].sum(axis=1)
         cells = encoded.cells[filled_up(torch.arange(len(encoded.cells)))].to(self.model.device)
-        errors = expected_errors(hidden_ratio(self.model.network, cells), cells, self.rates).cpu().numpy()
+        ratio = self.excused(hidden_ratio(self.model.network, cells), cells)
+        errors = expected_errors(ratio, cells, self.rates).cpu().numpy()
         return errors[: len(encoded.cells)] + self.suspected(encoded.table)
 
     def suspicion_and_row_scores(self, encoded: EncodedTable) -> tuple[Floats, Floats]:
@@ -149,13 +150,18 @@ class Judge:
 
         yield from each_chunk(self.model.network, padded, examined)
 
+    def excused(self, ratio: Tensor, cells: Cells) -> Tensor:
+        """log p - log p0 of each cell, (N, D), where natural extremes count as such."""
+        log_corrupted = self.model.network.log_corrupted(Cells(cells.values.double(), cells.observed))
+        return self.model.extremes.excuse(cells, ratio + log_corrupted) - log_corrupted
+
     # ------------------------------------------------------------ steps shared by the above
 
     def _judge(self, first: int, cells: Cells) -> tuple[Evidence, Generator]:
         """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
         generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
         if self.method == "hidden":
-            return judge_hidden(network, cells, alpha=self._alpha(cells)), generator
+            return judge_hidden(network, cells, alpha=self._alpha(cells)).excused(self.model.extremes, cells), generator
         weights = self.settings.weights
         return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
 from cellmend.model.evidence import for_each_network
+from cellmend.model.extremes import Extremes
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge, published_rates
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
@@ -135,6 +136,7 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings,
         encoder=start.encoder,
         network=network,
         calibration=Calibration(published_rates(settings.alpha), math.nan, settings.repair_method),
+        extremes=Extremes.learn(start.encoder.columns, start.cells),
         profile=Profile.learn(start.encoder.columns, start.cells),
         replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
         seed=start.seed,
@@ -151,6 +153,7 @@ def calibrate(
     rates = published_rates(settings.alpha)
     if settings.hide or hidden:
         ratio, by_chance = hidden_ratios(model.network, cells)
+        ratio = judge.excused(ratio, cells)
         rates = suspicions.settle(ratio, by_chance, cells.observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
     if hidden and len(cells) == len(encoded.cells):

@@ -10,6 +10,7 @@ import torch
 from cellmend.errors import SettingError
 from cellmend.model.columns import EncodedColumn, in_words
 from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.model.extremes import Extremes
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import RVAE, Shape, stack
 from cellmend.model.profile import Profile
@@ -43,6 +44,7 @@ class Model:
     encoder: TableEncoder
     network: RVAE
     calibration: Calibration
+    extremes: Extremes  # which numbers beyond all others are natural
     profile: Profile  # what the columns looked like
     replay: Replay
     seed: int
