@@ -27,7 +27,7 @@ from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.numbers import Numbers
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.schema import DATE, IGNORE, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
@@ -35,7 +35,6 @@ from cellmend.table.values import family, level_text, plain
 MOST_ALIKE = 5000  # numbers that are often written and looked at
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
-DOUBTFUL = 0.5  # suspicion from which a text was probably not meant
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
 MOST_MEANT = 20  # numbers kept that may have been meant
 
@@ -235,34 +234,8 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
     ]
     if not rows_alone:
         found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
-    by_cell = {(each.row, each.column): each for each in checks.misspelled(table, rows_alone=rows_alone)}
-    for suspect in sorted(found, key=lambda each: each.suspicion):
-        cell = suspect.row, suspect.column
-        by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
-    suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
-    return replace(table, understood=_without(table.understood, suspects), suspects=suspects)
-
-
-def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
-    if one.cause and one.suspicion >= DOUBTFUL:
-        return replace(one, suspicion=max(one.suspicion, other.suspicion))
-    return max(one, other, key=lambda each: each.suspicion)
-
-
-def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
-    """The table with what is probably misspelled or slipped taken for missing."""
-    rows: dict[int, list[int]] = {}
-    for suspect in suspects:
-        if suspect.hidden:
-            rows.setdefault(suspect.column, []).append(suspect.row)
-    for place, own in rows.items():
-        gone = np.zeros(understood.num_rows, dtype=bool)
-        gone[own] = True
-        held = plain(understood.column(place))
-        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
-        understood = understood.set_column(place, understood.column_names[place], column)
-    return understood
+    misspelled = checks.misspelled(table, rows_alone=rows_alone)
+    return table.with_suspects([*misspelled, *sorted(found, key=lambda each: each.suspicion)])
 
 
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:

@@ -1,0 +1,32 @@
+"""What columns and rows have to do with each other, learned once from all rows and applied to any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.base import Relation
+from cellmend.table.schema import Schema
+
+RELATIONS: dict[str, type[Relation]] = {}  # by kind
+
+
+def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
+    """All relations that a table, with the suspects of its columns, shows."""
+    return []
+
+
+def relate(table: ReadTable, relations: Sequence[Relation]) -> ReadTable:
+    """The table with the cells that break a relation among its suspects."""
+    return table.with_suspects([suspect for relation in relations for suspect in relation.suspects(table)])
+
+
+def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:
+    """Relations as JSON holds them."""
+    return [{"kind": relation.kind, **relation.to_json()} for relation in relations]
+
+
+def relations_from_json(entries: Sequence[Mapping[str, Any]]) -> tuple[Relation, ...]:
+    """The opposite of relations_to_json."""
+    return tuple(RELATIONS[entry["kind"]].from_json(entry) for entry in entries)
