@@ -7,19 +7,24 @@ from typing import Any
 
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.base import Relation
+from cellmend.table.relations.dependencies import Dependency, dependency_suspects, learn_dependencies
 from cellmend.table.schema import Schema
 
-RELATIONS: dict[str, type[Relation]] = {}  # by kind
+RELATIONS: dict[str, type[Relation]] = {"dependency": Dependency}  # by kind
 
 
 def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
-    return []
+    return [*learn_dependencies(table, schema)]
 
 
 def relate(table: ReadTable, relations: Sequence[Relation]) -> ReadTable:
     """The table with the cells that break a relation among its suspects."""
-    return table.with_suspects([suspect for relation in relations for suspect in relation.suspects(table)])
+    dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
+    found = dependency_suspects(dependencies, table)
+    for relation in relations:
+        found += [] if isinstance(relation, Dependency) else relation.suspects(table)
+    return table.with_suspects(found)
 
 
 def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:
