@@ -135,11 +135,13 @@ def _between(x: Floats, cells: Ints) -> Floats:
 
 
 def _jumps(x: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Steps to each cell beyond what the steps around would make, and in local spreads, (n,)."""
+    """Steps to each cell after which the level stays as far, and in local spreads, (n,)."""
     step = np.diff(x, prepend=x[:1])
-    jump = step - median_filter(step, size=min(5, len(step)), mode="nearest")
-    jump[:1] = 0.0
-    return jump, np.abs(jump) / local_spread(np.abs(jump), spread)
+    level = np.pad(median_filter(x, size=min(LEVEL, len(x)), mode="nearest"), LEVEL, mode="edge")
+    half = LEVEL // 2
+    rise = level[LEVEL + half : LEVEL + half + len(x)] - level[half : half + len(x)]  # cells from here on, those before
+    jump = np.where(np.sign(step) == np.sign(rise), np.sign(step) * np.minimum(np.abs(step), np.abs(rise)), 0.0)
+    return jump, np.abs(jump) / local_spread(np.abs(step), spread)
 
 
 def shifts(x: Floats, signal: Signal, gone: Ints) -> Odd:
