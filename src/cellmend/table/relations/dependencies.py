@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.relations.coding import NONE, Coded, Codes, Value, code_column, codes_among
+from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import Grouped, OneValue, learn_one_value, wrong_shares
 from cellmend.table.relations.weighing import Link, weigh
-from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import shortened
 
 Floats = NDArray[np.float64]
@@ -21,6 +20,7 @@ Floats = NDArray[np.float64]
 FEWEST_ROWS, FEWEST_GROUPS = 10, 2  # rows that share their group with others, and such groups
 LEAST_HELD = 0.6  # of those rows lie in groups that surely have one true value
 LEAST_GAIN = 10.0  # log: how much better groups must explain a column than chance, whatever was tried
+MOST_BROKEN = 0.6  # of the rows that do not have the column's most usual value may break it
 MOST_GROUPS = 20_000  # that are kept, the largest
 MOST_ERRORS = 0.4  # of the cells where a group has one true value
 LEAST_SUSPICION = 0.3  # that is told
@@ -66,7 +66,9 @@ class Dependency:
         places = tuple(table.names.index(name) for name in self.columns)
         usual = self.often / self.often.sum()
         top = self.top[group]
-        return Link(places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group)
+        return Link(
+            places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group
+        )
 
     def _group(self, table: ReadTable) -> Codes:
         """The group of each row, (N,); NONE if it has none."""
@@ -183,17 +185,18 @@ def _told(
     given = [table.arrow[name][int(own)].as_py() for name in each.determinants]
     says = each.written[link.top[row]]
     if link.columns[-1] != place:
-        return (), f"{each.dependent} of such rows is {shortened(says)}, not {table.arrow[each.dependent][int(own)].as_py()}"
+        return (
+            (),
+            f"{each.dependent} of such rows is {shortened(says)}, not {table.arrow[each.dependent][int(own)].as_py()}",
+        )
     return (says,), each.reason(int(link.group[row]), given)
 
 
 # ---------------------------------------------------------------- learning
 
 
-def learn_dependencies(table: ReadTable, schema: Schema) -> list[Dependency]:
-    """The dependencies that a table shows."""
-    coded = [code_column(table, c.name) for c in schema if c.kind != IGNORE or c.reason]
-    coded = [each for each in coded if len(each.values) > 1]
+def learn_dependencies(coded: Sequence[Coded], table: ReadTable) -> list[Dependency]:
+    """The dependencies that the columns of a table show."""
     found = [each for each in _single(coded) if each is not None]
     return _with_errors(_strongest(found), table)
 
@@ -201,7 +204,11 @@ def learn_dependencies(table: ReadTable, schema: Schema) -> list[Dependency]:
 def _strongest(found: Sequence[Dependency]) -> list[Dependency]:
     """Of the dependencies of each column those that hold in most rows."""
     order = sorted(found, key=lambda each: -float(each.kept.sum()))
-    return [each for each in order if [o.dependent for o in order[: order.index(each)]].count(each.dependent) < MOST_DETERMINANTS]
+    return [
+        each
+        for each in order
+        if [o.dependent for o in order[: order.index(each)]].count(each.dependent) < MOST_DETERMINANTS
+    ]
 
 
 def _single(coded: Sequence[Coded]) -> Iterator[Dependency | None]:
@@ -282,8 +289,9 @@ def _found(groups: Codes, values: Codes) -> tuple[Grouped, OneValue] | None:
     learned = learn_one_value(grouped, np.zeros(len(groups), dtype=np.int64))
     sizes = grouped.sizes
     held = float((learned.sure * sizes).sum() / sizes.sum())
+    broken, by_chance = 1 - grouped.counts[learned.pair].sum() / len(groups), 1 - grouped.usual.max()
     enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors[0] <= MOST_ERRORS
-    return (grouped, learned) if enough else None
+    return (grouped, learned) if enough and broken <= MOST_BROKEN * by_chance else None
 
 
 def _with_errors(dependencies: list[Dependency], table: ReadTable) -> list[Dependency]:
