@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ LEAST_SUSPICION = 0.3  # that is told
 ERROR_ROUNDS = 3  # in which it is learned which columns err
 PRIOR_ERRORS, PRIOR_CELLS = 0.02, 50.0  # cells of a column that are wrong, as if so many had been seen
 MOST_DETERMINANTS = 5  # that are kept for a column
+MOST_PAIRED, GROUP_ROWS = 12, 4  # columns of which two together are tried, and rows for each pair of their values
 TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 
 
@@ -197,18 +199,33 @@ def _told(
 
 def learn_dependencies(coded: Sequence[Coded], table: ReadTable) -> list[Dependency]:
     """The dependencies that the columns of a table show."""
-    found = [each for each in _single(coded) if each is not None]
-    return _with_errors(_strongest(found), table)
+    single = [each for each in _single(coded) if each is not None]
+    pairs = [each for each in _pairs(coded, single) if each is not None]
+    return _with_errors(_strongest([*single, *pairs]), table)
 
 
 def _strongest(found: Sequence[Dependency]) -> list[Dependency]:
     """Of the dependencies of each column those that hold in most rows."""
-    order = sorted(found, key=lambda each: -float(each.kept.sum()))
-    return [
-        each
-        for each in order
-        if [o.dependent for o in order[: order.index(each)]].count(each.dependent) < MOST_DETERMINANTS
-    ]
+    kept: list[Dependency] = []
+    for each in sorted(found, key=lambda each: (-int(each.kept.sum()), each.columns)):
+        if sum(other.dependent == each.dependent for other in kept) < MOST_DETERMINANTS:
+            kept.append(each)
+    return kept
+
+
+def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dependency | None]:
+    """Dependencies of columns that none decides alone on two that both have few values."""
+    decided = {each.dependent for each in single}
+    linked = {each.columns for each in single}
+    few = sorted(coded, key=lambda each: len(each.values))[:MOST_PAIRED]
+    for one, other in combinations(few, 2):
+        rows = min(len(each.codes) - np.count_nonzero(each.codes < 0) for each in (one, other))
+        names = {one.name, other.name}
+        if len(one.values) * len(other.values) * GROUP_ROWS > rows or any(set(link) == names for link in linked):
+            continue
+        for dependent in coded:
+            if dependent.name not in names | decided:
+                yield _learn((one, other), dependent)
 
 
 def _single(coded: Sequence[Coded]) -> Iterator[Dependency | None]:
@@ -251,7 +268,7 @@ def _learn(determinants: tuple[Coded, ...], dependent: Coded) -> Dependency | No
         values=tuple(dependent.values),
         written=tuple(dependent.written),
         often=dependent.counts,
-        errors=(float(learned.errors[0]),) * (len(determinants) + 1),
+        errors=(learned.errors,) * (len(determinants) + 1),
         support=float(kept.sum() / len(rows)),
     )
 
@@ -286,11 +303,11 @@ def _found(groups: Codes, values: Codes) -> tuple[Grouped, OneValue] | None:
     if len(groups) < FEWEST_ROWS or len(np.unique(values)) < 2:
         return None
     grouped = Grouped.of(groups, values)
-    learned = learn_one_value(grouped, np.zeros(len(groups), dtype=np.int64))
+    learned = learn_one_value(grouped)
     sizes = grouped.sizes
     held = float((learned.sure * sizes).sum() / sizes.sum())
     broken, by_chance = 1 - grouped.counts[learned.pair].sum() / len(groups), 1 - grouped.usual.max()
-    enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors[0] <= MOST_ERRORS
+    enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors <= MOST_ERRORS
     return (grouped, learned) if enough and broken <= MOST_BROKEN * by_chance else None
 
 

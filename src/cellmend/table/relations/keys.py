@@ -121,8 +121,8 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
 def _copied(counts: Codes) -> Floats:
     """Chance that a value stands so often only because it was copied, (V,).
 
-    Where values of a key stand more than once by right, they stand twice, thrice and more often less and less, by a power
-    law of exponent 3 or more. Those beyond it are copies; none if many stand twice, since then the column is no key.
+    Values of a key that stand more than once by right do so twice, thrice and more often less and less, by a power law
+    of exponent 3 or more. Those beyond it are copies; none if many stand twice, since then the column is no key.
 
     >>> _copied(np.array([1] * 50 + [7, 7, 8])).round(2)[-3:]
     array([0.75, 0.75, 0.75])
@@ -150,8 +150,10 @@ def _in_order(column: Coded) -> NDArray[np.bool_] | None:
         rising = _longest_rise(each)
         if rising[single].mean() >= SORTED:
             ordered[held] = rising
+            ties = (np.diff(each[rising]) == 0).mean()
             again = np.diff(each[~rising]) > 0  # sorted once more, where a table stands below another
-            return ordered if not len(again) or again.mean() < SORTED_AGAIN else None
+            is_key = ties <= MOST_NATURAL and not (len(again) and again.mean() >= SORTED_AGAIN)
+            return ordered if is_key else None
     return None
 
 
