@@ -36,6 +36,7 @@ MOST_ALIKE = 5000  # numbers that are often written and looked at
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
+SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
 
 
@@ -306,7 +307,7 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
 
 
 def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that stand in an earlier row too."""
+    """Identifiers that stand in an earlier row too; not if the rows are the same but for little."""
     suspects = []
     for name in checks.identifiers:
         place, texts, index = _coded_column(table, name)
@@ -314,12 +315,25 @@ def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
         again = order[1:][(index[order[1:]] == index[order[:-1]]) & (index[order[1:]] >= 0)]
         _, first_row = np.unique(index, return_index=True)
         first = dict(zip(index[first_row].tolist(), first_row.tolist(), strict=True))
-        for row in again.tolist():
+        earlier = [first[code] for code in index[again].tolist()]
+        alike = _shares_alike(table, again, np.array(earlier, dtype=np.int64))
+        for row, before in zip(
+            again[alike < SAME_ROW].tolist(), np.array(earlier)[alike < SAME_ROW].tolist(), strict=True
+        ):
             text = texts[index[row]]
             if text == text:
-                reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
+                reason = f"{name} is {level_text(text)} as in row {before}; in all other rows it differs"
                 suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
     return suspects
+
+
+def _shares_alike(table: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The share of cells in which each row is like the other one, (n,)."""
+    alike = [
+        pc.fill_null(pc.equal(column.take(pa.array(rows)), column.take(pa.array(others))), False).to_numpy()
+        for column in map(plain, table.columns)
+    ]
+    return np.mean(alike, axis=0) if len(rows) else np.zeros(0)
 
 
 def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:

@@ -7,15 +7,20 @@ from typing import Any
 
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.base import Relation
+from cellmend.table.relations.coding import code_column
 from cellmend.table.relations.dependencies import Dependency, dependency_suspects, learn_dependencies
-from cellmend.table.schema import Schema
+from cellmend.table.relations.keys import Key, learn_keys
+from cellmend.table.relations.sources import Sources, learn_sources
+from cellmend.table.schema import IGNORE, Schema
 
-RELATIONS: dict[str, type[Relation]] = {"dependency": Dependency}  # by kind
+RELATIONS: dict[str, type[Relation]] = {"dependency": Dependency, "key": Key, "sources": Sources}  # by kind
 
 
 def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
-    return [*learn_dependencies(table, schema)]
+    coded = [code_column(table, column.name) for column in schema if column.kind != IGNORE or column.reason]
+    coded = [column for column in coded if len(column.values) > 1]
+    return [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
 
 
 def relate(table: ReadTable, relations: Sequence[Relation]) -> ReadTable:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.relations.coding import NONE, Coded, Codes, Value, code_column, codes_among
+from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import Grouped, OneValue, learn_one_value, wrong_shares
 from cellmend.table.relations.weighing import Link, weigh
-from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import shortened
 
 Floats = NDArray[np.float64]
@@ -21,12 +21,14 @@ Floats = NDArray[np.float64]
 FEWEST_ROWS, FEWEST_GROUPS = 10, 2  # rows that share their group with others, and such groups
 LEAST_HELD = 0.6  # of those rows lie in groups that surely have one true value
 LEAST_GAIN = 10.0  # log: how much better groups must explain a column than chance, whatever was tried
+MOST_BROKEN = 0.6  # of the rows that do not have the column's most usual value may break it
 MOST_GROUPS = 20_000  # that are kept, the largest
 MOST_ERRORS = 0.4  # of the cells where a group has one true value
 LEAST_SUSPICION = 0.3  # that is told
 ERROR_ROUNDS = 3  # in which it is learned which columns err
 PRIOR_ERRORS, PRIOR_CELLS = 0.02, 50.0  # cells of a column that are wrong, as if so many had been seen
 MOST_DETERMINANTS = 5  # that are kept for a column
+MOST_PAIRED, GROUP_ROWS = 12, 4  # columns of which two together are tried, and rows for each pair of their values
 TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 
 
@@ -66,7 +68,9 @@ class Dependency:
         places = tuple(table.names.index(name) for name in self.columns)
         usual = self.often / self.often.sum()
         top = self.top[group]
-        return Link(places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group)
+        return Link(
+            places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group
+        )
 
     def _group(self, table: ReadTable) -> Codes:
         """The group of each row, (N,); NONE if it has none."""
@@ -183,25 +187,45 @@ def _told(
     given = [table.arrow[name][int(own)].as_py() for name in each.determinants]
     says = each.written[link.top[row]]
     if link.columns[-1] != place:
-        return (), f"{each.dependent} of such rows is {shortened(says)}, not {table.arrow[each.dependent][int(own)].as_py()}"
+        return (
+            (),
+            f"{each.dependent} of such rows is {shortened(says)}, not {table.arrow[each.dependent][int(own)].as_py()}",
+        )
     return (says,), each.reason(int(link.group[row]), given)
 
 
 # ---------------------------------------------------------------- learning
 
 
-def learn_dependencies(table: ReadTable, schema: Schema) -> list[Dependency]:
-    """The dependencies that a table shows."""
-    coded = [code_column(table, c.name) for c in schema if c.kind != IGNORE or c.reason]
-    coded = [each for each in coded if len(each.values) > 1]
-    found = [each for each in _single(coded) if each is not None]
-    return _with_errors(_strongest(found), table)
+def learn_dependencies(coded: Sequence[Coded], table: ReadTable) -> list[Dependency]:
+    """The dependencies that the columns of a table show."""
+    single = [each for each in _single(coded) if each is not None]
+    pairs = [each for each in _pairs(coded, single) if each is not None]
+    return _with_errors(_strongest([*single, *pairs]), table)
 
 
 def _strongest(found: Sequence[Dependency]) -> list[Dependency]:
     """Of the dependencies of each column those that hold in most rows."""
-    order = sorted(found, key=lambda each: -float(each.kept.sum()))
-    return [each for each in order if [o.dependent for o in order[: order.index(each)]].count(each.dependent) < MOST_DETERMINANTS]
+    kept: list[Dependency] = []
+    for each in sorted(found, key=lambda each: (-int(each.kept.sum()), each.columns)):
+        if sum(other.dependent == each.dependent for other in kept) < MOST_DETERMINANTS:
+            kept.append(each)
+    return kept
+
+
+def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dependency | None]:
+    """Dependencies of columns that none decides alone on two that both have few values."""
+    decided = {each.dependent for each in single}
+    linked = {each.columns for each in single}
+    few = sorted(coded, key=lambda each: len(each.values))[:MOST_PAIRED]
+    for one, other in combinations(few, 2):
+        rows = min(len(each.codes) - np.count_nonzero(each.codes < 0) for each in (one, other))
+        names = {one.name, other.name}
+        if len(one.values) * len(other.values) * GROUP_ROWS > rows or any(set(link) == names for link in linked):
+            continue
+        for dependent in coded:
+            if dependent.name not in names | decided:
+                yield _learn((one, other), dependent)
 
 
 def _single(coded: Sequence[Coded]) -> Iterator[Dependency | None]:
@@ -244,7 +268,7 @@ def _learn(determinants: tuple[Coded, ...], dependent: Coded) -> Dependency | No
         values=tuple(dependent.values),
         written=tuple(dependent.written),
         often=dependent.counts,
-        errors=(float(learned.errors[0]),) * (len(determinants) + 1),
+        errors=(learned.errors,) * (len(determinants) + 1),
         support=float(kept.sum() / len(rows)),
     )
 
@@ -279,11 +303,12 @@ def _found(groups: Codes, values: Codes) -> tuple[Grouped, OneValue] | None:
     if len(groups) < FEWEST_ROWS or len(np.unique(values)) < 2:
         return None
     grouped = Grouped.of(groups, values)
-    learned = learn_one_value(grouped, np.zeros(len(groups), dtype=np.int64))
+    learned = learn_one_value(grouped)
     sizes = grouped.sizes
     held = float((learned.sure * sizes).sum() / sizes.sum())
-    enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors[0] <= MOST_ERRORS
-    return (grouped, learned) if enough else None
+    broken, by_chance = 1 - grouped.counts[learned.pair].sum() / len(groups), 1 - grouped.usual.max()
+    enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors <= MOST_ERRORS
+    return (grouped, learned) if enough and broken <= MOST_BROKEN * by_chance else None
 
 
 def _with_errors(dependencies: list[Dependency], table: ReadTable) -> list[Dependency]:

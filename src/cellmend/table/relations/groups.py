@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -21,7 +21,8 @@ ROUNDS = 12  # of expectation and maximisation
 FIRST_ERRORS, FIRST_ONE = 0.05, 0.6  # cells that are wrong, and groups that have one true value, with which they begin
 PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen
 SPREAD = 2.0  # concentration of the values that a group with several has
-TINY = 1e-300
+ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
+TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -77,38 +78,49 @@ class OneValue:
     """What was learned of groups that should have one true value each."""
 
     share: float  # of the groups that have one
-    errors: Floats  # (S,) cells that are wrong, by source
+    errors: float  # cells that are wrong in them
     pair: Codes  # (G,) that holds the likeliest true value of each group
     sure: Floats  # (G,) that the group has one true value, and that it is this one
     gain: float  # log of how much better groups explain the values than columns without a relation do
 
 
-def learn_one_value(grouped: Grouped, sources: Codes) -> OneValue:
-    """Weigh the three explanations for all groups; `sources` says where each row comes from, (n,)."""
-    usual, slipped = np.log(grouped.usual[grouped.value]), np.log(grouped.slipped[grouped.value])  # (P,)
-    counts, others = grouped.counts, np.log1p(-np.minimum(grouped.slipped[grouped.value], 1 - 1e-9))
-    by_chance = np.add.reduceat(counts * usual, grouped.start)  # (G,) the column has nothing to do with the group
-    several = _log_several(grouped)
-    rows = np.bincount(sources).astype(np.float64)
-    errors, shares = np.full(len(rows), FIRST_ERRORS), np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
+def learn_one_value(grouped: Grouped) -> OneValue:
+    """Weigh the three explanations for all groups."""
+    counts, sizes = grouped.counts, grouped.sizes
+    by_chance = np.add.reduceat(counts * np.log(grouped.usual[grouped.value]), grouped.start)  # (G,)
+    several, wrong_values = _log_several(grouped), _log_wrong_values(grouped)
+    errors, shares = FIRST_ERRORS, np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
     for _ in range(ROUNDS):
-        wrong, right = np.log(errors)[sources], np.log1p(-errors)[sources]
-        agree = np.bincount(grouped.pair, right - wrong)  # (P,) what the rows with this value say for it
-        apart = np.add.reduceat(np.bincount(grouped.pair, wrong) + counts * slipped, grouped.start)
-        # If a value is the true one, all other values share what is wrong.
-        missed = (grouped.sizes[grouped.group] - counts) * others
-        each = usual + agree - counts * slipped + apart[grouped.group] - missed
+        each = np.log(grouped.usual[grouped.value]) + wrong_values  # (P,) if the pair's value is the true one
+        each += _log_errors(sizes[grouped.group] - counts, counts, errors)
         one = grouped.log_sums(each)
         weighed = np.log(shares)[:, None] + np.stack([one, several, by_chance])
         total = np.logaddexp.reduce(weighed)
         is_one = np.exp(weighed[0] - total)  # (G,)
         true = np.exp(each - one[grouped.group]) * is_one[grouped.group]  # (P,)
-        held = is_one[grouped.group][grouped.pair]
-        broken = np.bincount(sources, held - true[grouped.pair])
-        errors = (broken + PRIOR_ERRORS * PRIOR_CELLS) / (np.bincount(sources, held) + PRIOR_CELLS)
+        held = float((is_one * sizes).sum())
+        broken = held - float((true * counts).sum())
+        errors = (broken + PRIOR_ERRORS * PRIOR_CELLS) / (held + PRIOR_CELLS)
         shares = (np.exp(weighed - total).sum(axis=1) + 1) / (len(one) + 3)
     best = _first_best(grouped, true)
     return OneValue(float(shares[0]), errors, best, true[best], float((total - by_chance).sum()))
+
+
+def _log_errors(wrong: Floats, right: Floats, errors: float) -> Floats:
+    """Log chance of so many wrong and right cells, if groups differ somewhat in how often cells are wrong, (P,)."""
+    often, seldom = ALIKE * errors, ALIKE * (1 - errors)
+    return betaln(often + wrong, seldom + right) - betaln(often, seldom)
+
+
+def _log_wrong_values(grouped: Grouped) -> Floats:
+    """Log chance of the other values of a group, if that of the pair is the true one, (P,).
+
+    Wrong cells may all have the same few values.
+    """
+    own = SPREAD * grouped.slipped[grouped.value]
+    each, others = gammaln(own + grouped.counts) - gammaln(own), np.maximum(SPREAD - own, TINY)
+    wrong = grouped.sizes[grouped.group] - grouped.counts
+    return np.add.reduceat(each, grouped.start)[grouped.group] - each + gammaln(others) - gammaln(others + wrong)
 
 
 def _log_several(grouped: Grouped) -> Floats:

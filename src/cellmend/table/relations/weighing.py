@@ -39,7 +39,7 @@ class Link:
         return Link(self.columns, *(each[rows] for each in parts))
 
     def as_broken(self, others_right: Floats) -> Floats:
-        """Log chance that it is broken, (N,), if a cell is right and all others are with this chance; 0 if it is not."""
+        """Log chance that it is broken, (N,), if a cell is right, and all others with this chance; 0 if it is not."""
         return np.where(self.broken, np.log(1 - others_right * (1 - self._exception)), 0.0)
 
     def as_exception(self) -> Floats:
