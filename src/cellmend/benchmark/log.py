@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cellmend.benchmark.dirt import Pair, equal
 
+LOG, LOG_ROWS = "log", 50_000  # the benchmark's table
 DAY = 1440  # rows: one each minute
 SPIKES = 0.003  # of the cells of a signal
 BLOCKS_PER_ROW = 1 / 10_000  # stuck, and as many shifted
@@ -59,7 +60,7 @@ SENSORS = {
 
 
 def make_log(rows: int, seed: int) -> Pair:
-    """A log of so many minutes, its columns of their types, and its clean version as text, with what was planted where."""
+    """A log of so many minutes, its clean version as text, and what was planted where."""
     random = np.random.default_rng(seed)
     minutes = np.arange(rows, dtype=float)
     time = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(rows), "min")

@@ -93,7 +93,7 @@ class TableReader:
             check_columns(frame.arrow.column_names, self.names, "The table", in_order=True)
         notations = self._notations_for(frame, rows_alone=rows_alone)
         table = ReadTable(frame, understand(frame.arrow, notations), notations)
-        return relate(check(table, self.checks, rows_alone=rows_alone), self.relations)
+        return relate(check(table, self.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def followed_by(self, table: ReadTable) -> TableReader:
         """The reader that also knows what is usual in newer rows."""

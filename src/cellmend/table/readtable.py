@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
 from cellmend.table.values import plain
 
+RELATED = frozenset({"arithmetic", "dependency", "key", "sequence", "sources"})  # causes that other cells tell
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 
 
@@ -34,6 +36,11 @@ class Suspect:
         """Is the cell taken for missing by the model?"""
         return not self.readable and self.suspicion >= DOUBTFUL
 
+    @property
+    def related(self) -> bool:
+        """Do other cells of the table tell what was meant, and not only the cell itself?"""
+        return bool(self.meant) and self.cause in RELATED
+
 
 @dataclass(frozen=True)
 class ReadTable:
@@ -43,6 +50,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
+    vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
 
     @property
     def arrow(self) -> pa.Table:

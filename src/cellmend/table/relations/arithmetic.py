@@ -17,7 +17,10 @@ from cellmend.table.schema import Schema
 from cellmend.table.values import shortened
 
 LEAST_TOLD = 0.1  # suspicion
-EXCEPTIONS = 2.0  # times the share of rows that break a formula it is doubted that those are errors
+EXCEPTIONS = 0.5  # times the share of rows that break a formula, in doubt that they are errors
+PLAIN_EXCEPTIONS = 2.0  # and of a copy or an order
+MOST = 0.99  # suspicion
+LEAST_KEPT = 0.02  # of the suspicion of a cell is left where a formula is kept
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,21 @@ class Arithmetic:
         less = "before" if self.quantities[0].is_date else "less than"
         return f"{self.formula.result} is not {less} {self.formula.told}"
 
-    def consistent(self, values: Columns) -> Any:
-        """The rows that keep it, (n,), or in which a number is missing."""
-        return ~self.formula.broken(values)
+    @property
+    def doubt(self) -> float:
+        """How probably a row that breaks it is an exception and no error: copies and orders have more of them."""
+        plain = len(self.formula.parts) == 1 and self.formula.factor == 1
+        return min((PLAIN_EXCEPTIONS if plain else EXCEPTIONS) * (1 - self.support), 1.0)
+
+    def left(self, values: Columns) -> Floats:
+        """How much of a cell's suspicion is left in rows (n,) that keep the formula: as much as chance may keep it."""
+        result = self.quantities[0]
+        quarter = len(result.knots) // 4
+        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, 1e-300)
+        by_chance = min(LEAST_KEPT + (2 * self.formula.tolerance + result.unit) / middle, 1.0)
+        kept = self.formula.misses(values) <= self.formula.slack(values)
+        tells = kept & np.all([values[part] != 0 for part in self.formula.parts], axis=0)
+        return np.where(tells & (self.formula.form != ORDER), by_chance, 1.0)
 
     def to_json(self) -> dict[str, Any]:
         quantities = [quantity.to_json() for quantity in self.quantities]
@@ -85,17 +100,25 @@ def arithmetic_suspects(rules: Sequence[Arithmetic], table: ReadTable) -> list[S
     if not len(rows):
         return []
     own = {name: column[rows] for name, column in values.items()}
-    doubts = np.array([EXCEPTIONS * (1 - rule.support) for rule in rules])
-    wrong = np.max(np.where(broken[:, rows], np.clip(1 - doubts, 0.0, 0.99)[:, None], 0.0), axis=0)  # (n,)
+    errors = np.array([min(1 - rule.doubt, MOST) for rule in rules])
+    wrong = np.max(np.where(broken[:, rows], errors[:, None], 0.0), axis=0)  # (n,)
     found: list[Suspect] = []
     for each in blame(formulas, [rule.support for rule in rules], own, quantities):
         found += _told(each, wrong * each.share, rows, rules, table)
     return found
 
 
-def _told(
-    blamed: Blame, suspicion: Floats, rows: Any, rules: Sequence[Arithmetic], table: ReadTable
-) -> list[Suspect]:
+def vouched_cells(rules: Sequence[Arithmetic], table: ReadTable) -> dict[int, Floats]:
+    """By place of a column, how much of what is suspicious of its cells (N,) is left where they keep a formula."""
+    left: dict[int, Floats] = {}
+    for rule in rules:
+        own = rule.left({name: numbers_of(table, name) for name in rule.columns})
+        for place in (table.names.index(name) for name in rule.columns):
+            left[place] = np.minimum(left.get(place, 1.0), own)
+    return left
+
+
+def _told(blamed: Blame, suspicion: Floats, rows: Any, rules: Sequence[Arithmetic], table: ReadTable) -> list[Suspect]:
     """The suspicious cells of one column."""
     place = table.names.index(blamed.column)
     quantity = next(each for rule in rules for each in rule.quantities if each.name == blamed.column)

@@ -18,7 +18,8 @@ from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Bools, Floats, Quantity
 from cellmend.table.values import as_text
 
-SLIPS, WAYS_TO_SLIP = 0.3, 30  # share of errors that are slips of a digit, a sign or the decimal point; ways to make one
+SLIPS = 0.3  # of the errors are slips of a digit, of two, of the sign or the decimal point
+WAYS_TO_SLIP = 30  # in a number
 POWERS = (0.01, 0.1, 10.0, 100.0, 1000.0, 0.001)  # by which a decimal point slips
 
 

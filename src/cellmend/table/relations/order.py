@@ -63,7 +63,7 @@ class Order:
 def learn_order(table: ReadTable, schema: Schema, columns: Mapping[str, Floats]) -> tuple[Order, list[str]]:
     """The order in which neighbours tell most, and the columns of which they clearly tell something.
 
-    Rows without a time may be sorted or grouped for another reason, by codes at most: there neighbours must tell several
+    Rows without a time may be sorted or grouped for another reason, mostly by codes: there neighbours must tell several
     measurements, and far more clearly.
     """
     if table.rows < FEWEST_ROWS or not columns:

@@ -132,7 +132,7 @@ def writer(table: ReadTable, quantity: Quantity) -> Callable[[float], str]:
     """How a number or date is written in its column."""
     notation = table.notations.get(quantity.name)
     if isinstance(notation, Dates):
-        return lambda number: as_text(notation.write(_one(quantity, number), None))
+        return lambda number: as_text(notation.write(float(quantity.rounded(np.array([number]))[0]), None))
     if isinstance(notation, Numbers) and table.frame.holds_text(table.names.index(quantity.name)):
         return lambda number: notation.write(_one(quantity, number), notation.places or None)
     return lambda number: level_text(_one(quantity, number))

@@ -200,7 +200,8 @@ def _confirmed(formula: Formula, values: Columns, quantities: Mapping[str, Quant
         return None
     exact = _with_tolerance(_with_factor(formula, own, quantities), own, quantities[formula.result])
     kept = ~exact.broken(own)
-    if kept.mean() < _least_support(exact, quantities[exact.result]) or len(np.unique(own[exact.result][kept])) < FEWEST_RESULTS:
+    results = len(np.unique(own[exact.result][kept]))
+    if results < FEWEST_RESULTS or kept.mean() < _least_support(exact, quantities[exact.result]):
         return None
     if _has_another_rule(exact, {name: column[~kept] for name, column in own.items()}, len(kept)):
         return None

@@ -28,7 +28,7 @@ FEWEST_VALUES = 20  # different ones; what has fewer is a state
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Series:
     """A column that changes slowly in an order of rows."""
 
     kind: ClassVar[str] = "sequence"
@@ -72,7 +72,7 @@ class Sequence:
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Sequence:
+    def from_json(cls, entry: Mapping[str, Any]) -> Series:
         signal = entry["signal"]
         spiky, jumpy = (Tail(tuple(signal[name]["points"])) for name in ("spikes", "jumps"))
         learned = Signal(**{**signal, "spikes": spiky, "jumps": jumpy})
@@ -108,7 +108,7 @@ def _why(what: str, detail: str) -> str:
     }[what]
 
 
-def learn_sequences(table: ReadTable, schema: Schema) -> list[Sequence]:
+def learn_sequences(table: ReadTable, schema: Schema) -> list[Series]:
     """The columns in which neighbouring rows tell clearly more than any others, in the order that shows it best."""
     columns = {}
     for column in schema:
@@ -122,7 +122,7 @@ def learn_sequences(table: ReadTable, schema: Schema) -> list[Sequence]:
     return [each for each in found if each is not None]
 
 
-def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -> Sequence | None:
+def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -> Series | None:
     """What is usual of a column in its order; None for times and identifiers whose steps are not all the same."""
     known = [own[np.isfinite(own)] for own in (numbers[rows] for rows in pieces)]
     known = [own for own in known if len(own) >= FEWEST_IN_PIECE]
@@ -133,7 +133,7 @@ def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -
     if not signal.rises and _are_identifiers(np.concatenate(known)):
         return None
     odd = sum(len(odd_cells(own, signal, quantity.unit)) for own in known)
-    return Sequence(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
+    return Series(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
 
 
 def _are_identifiers(numbers: Floats) -> bool:

@@ -111,7 +111,7 @@ def local_spread(misses: Floats, spread: float) -> Floats:
 
 def spikes(x: Floats, signal: Signal) -> Odd:
     """Cells far from those before and after them."""
-    miss, far = far_from_both(x, signal.straight, signal.spread)
+    _, far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
     meant = _between(x, cells)[cells]
@@ -145,9 +145,9 @@ def _jumps(x: Floats, spread: float) -> tuple[Floats, Floats]:
 
 
 def shifts(x: Floats, signal: Signal, gone: Ints) -> Odd:
-    """Blocks of cells that lie higher or lower than those around them by one amount; cells that are `gone` say nothing."""
+    """Blocks of cells that lie higher or lower than those around them by one amount, without cells that are `gone`."""
     cleared = _between(x, gone)
-    jump, far = _jumps(cleared, signal.spread)
+    _, far = _jumps(cleared, signal.spread)
     chance = signal.jumps.chance(far)
     edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < SURE))
     blocks = _blocks(cleared, edges, signal.spread)
@@ -214,7 +214,8 @@ def _thinning(lengths: Ints) -> tuple[int, float]:
 def stuck(x: Floats, signal: Signal) -> Odd:
     """Runs of one value that are far longer than chance makes them, but for their first cells."""
     starts, lengths = run_lengths(x)
-    long = np.flatnonzero((lengths >= max(FEWEST_STUCK, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal))
+    candidates = (lengths >= max(FEWEST_STUCK, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
+    long = np.flatnonzero(candidates)
     expected = len(x) * signal.runs * signal.longer ** (lengths[long] - signal.run)
     found = np.array([(lengths >= length).sum() for length in lengths[long].tolist()])
     chance = expected / np.maximum(found, 1)
