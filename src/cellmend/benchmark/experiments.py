@@ -18,6 +18,7 @@ import torch
 from cellmend.benchmark.corruption import LAYOUTS, corrupt
 from cellmend.benchmark.datasets import FURTHER_TABLES, LAYOUT_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
 from cellmend.benchmark.dirt import load_pair, measure_pair, pairs
+from cellmend.benchmark.log import LOG, LOG_ROWS, make_log
 from cellmend.benchmark.methods import CEILING, METHODS, Setting, choose, dataset_of
 from cellmend.benchmark.metrics import all_cells_ap, calibration, cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
@@ -107,6 +108,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         tables=LAYOUT_TABLES,
         levels=(0.0, 1.0, 2.0, 3.0),
         most_rows=12_000,
+    ),
+    "log": Experiment(
+        "a log of 50,000 rows with spikes, stuck sensors and shifts",
+        ("cellmend",),
+        noises=(REAL_ERRORS,),
+        seeds=1,
+        tables=(LOG,),
+        levels=(None,),
     ),
     "dirt": Experiment(
         "really dirty tables, clean versions known",
@@ -286,7 +295,7 @@ def _make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> l
 
 def _on_real_errors(run: Run, device: str) -> Outcome:
     """A table with its own errors, as a user would give it: nothing is said of its columns."""
-    pair = load_pair(run.table)
+    pair = make_log(LOG_ROWS, run.seed) if run.table == LOG else load_pair(run.table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)
         mender = CellMender(random_state=run.seed, device=device).fit(pair.dirty)

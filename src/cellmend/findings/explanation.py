@@ -11,7 +11,7 @@ import numpy as np
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
-from cellmend.findings.wording import Wording
+from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
 from cellmend.table.causes import named
 from cellmend.table.readtable import ReadTable, Suspect
@@ -35,10 +35,11 @@ def explain(
     usual = _usual(expected, column, words)
     cause = named.UNLIKE_ROW if suspect is None else suspect.cause
     if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
-        repair, why = suspect.meant[0], suspect.reason
+        repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
-        fits = column.fits(expected.meant, expected.low, expected.high)
-        if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
+        fits = suspect.related or column.fits(expected.meant, expected.low, expected.high)
+        few = column.few and not suspect.related  # of few numbers the one that the row makes likeliest
+        if suspect.meant and not few and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
             rounded = words.rounded(column, value, expected)
@@ -75,7 +76,7 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
     """A cell of a column that is not modelled, from what the column itself has against it."""
     name = table.names[suspect.column]
     value = table.arrow.column(suspect.column)[suspect.row].as_py()
-    repair = suspect.meant[0] if suspect.meant else None
+    repair = held_as(table, suspect.column, suspect.meant[0]) if suspect.meant else None
     why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
     return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why, suspect.cause)
 

@@ -16,12 +16,14 @@ from torch.nn.functional import softplus
 from cellmend.findings.expectation import Expectation, expect, with_reasons
 from cellmend.findings.explanation import explain, explain_suspect, swapped
 from cellmend.findings.finding import Finding, Mended
+from cellmend.findings.keeping import in_keeping
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
 from cellmend.model.judge import Judge
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
+from cellmend.table.relations.arithmetic import Arithmetic
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 
@@ -57,7 +59,10 @@ class Finder:
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
         found = [finding for _, finding in ranked]
-        return swapped(found) if self.abstains else found
+        if not self.abstains:
+            return found
+        rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
+        return in_keeping(swapped(found), table, rules)
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -40,14 +41,13 @@ class Wording:
 
     def read(self, column: EncodedColumn, texts: Sequence[str]) -> list[float]:
         """Texts of a column as model values; those that it does not know are left out."""
-        notation = self.table.notations.get(column.name)
-        values = pa.chunked_array([pa.array(texts, pa.string())])
-        if notation is not None:
-            understood = pa.chunked_array([notation.read(values).values])
-        elif family(self.table.understood.schema.field(column.name).type) == "number":
-            understood = values.cast(pa.float64())
+        notation, place = self.table.notations.get(column.name), self.table.names.index(column.name)
+        if family(self.table.arrow.schema.field(place).type) == "text" and notation is not None:
+            values = notation.read(pa.chunked_array([pa.array(texts, pa.string())])).values
         else:
-            understood = values
+            values = pa.array([held_as(self.table, place, text) for text in texts])
+            values = values if notation is None else notation.understand(pa.chunked_array([values]))
+        understood = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values])
         return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
 
     def writers(self) -> dict[int, Callable[[Any], Any]]:
@@ -111,7 +111,9 @@ class Wording:
         texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
         text = texts[0] if texts else suspect.meant[0]
         position = self.table.names.index(column.name)
-        return text if position in self._notations or np.isnan(meant) else column.decode_one(meant)
+        if position in self._notations or np.isnan(meant):
+            return held_as(self.table, position, text)
+        return column.decode_one(meant)
 
     def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
         """A number that only has too many decimals, without those; None if it lies where it is not expected."""
@@ -128,3 +130,14 @@ class Wording:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name
         return f"{name} {shortened(self.value(row, name))}"
+
+
+def held_as(table: ReadTable, place: int, text: str) -> Any:
+    """A text that says what a cell should be, as its column holds it: as a number, a time or a text."""
+    type_ = table.arrow.schema.field(place).type
+    if pa.types.is_temporal(type_):
+        return datetime.datetime.fromisoformat(text)
+    if family(type_) != "number":
+        return text
+    number = float(text)
+    return int(number) if number.is_integer() else number

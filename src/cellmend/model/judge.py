@@ -83,6 +83,8 @@ class Judge:
         kind = self._score_kind(kind)
         score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
         whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        for place, left in encoded.table.vouched.items() if kind == "suspicion" else ():
+            whole[:, place] *= left
         for each in encoded.table.suspects if kind == "suspicion" else ():
             told = -math.log1p(-min(each.suspicion, SUREST))
             whole[each.row, each.column] = max(whole[each.row, each.column], told)
@@ -212,6 +214,8 @@ class Judge:
     def _with_suspects(self, table: ReadTable, cells: Floats) -> Floats:
         """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
         whole = self.model.encoder.spread(cells, table)
+        for place, left in table.vouched.items():
+            whole[:, place] *= left
         for suspect in table.suspects:
             whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
         return whole

@@ -29,7 +29,7 @@ from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.notation import MOMENTS
 from cellmend.table.numbers import Numbers
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
@@ -37,8 +37,8 @@ from cellmend.table.values import family, level_text, plain
 MOST_ALIKE = 5000  # numbers that are often written and looked at
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
-DOUBTFUL = 0.5  # suspicion from which a text was probably not meant
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
+SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
 
 
@@ -241,34 +241,8 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
     ]
     if not rows_alone:
         found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
-    by_cell = {(each.row, each.column): each for each in checks.misspelled(table, rows_alone=rows_alone)}
-    for suspect in sorted(found, key=lambda each: each.suspicion):
-        cell = suspect.row, suspect.column
-        by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
-    suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
-    return replace(table, understood=_without(table.understood, suspects), suspects=suspects)
-
-
-def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
-    if one.suspicion >= DOUBTFUL:
-        return replace(one, suspicion=max(one.suspicion, other.suspicion))
-    return max(one, other, key=lambda each: each.suspicion)
-
-
-def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
-    """The table with what is probably misspelled or slipped taken for missing."""
-    rows: dict[int, list[int]] = {}
-    for suspect in suspects:
-        if suspect.hidden:
-            rows.setdefault(suspect.column, []).append(suspect.row)
-    for place, own in rows.items():
-        gone = np.zeros(understood.num_rows, dtype=bool)
-        gone[own] = True
-        held = plain(understood.column(place))
-        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
-        understood = understood.set_column(place, understood.column_names[place], column)
-    return understood
+    misspelled = checks.misspelled(table, rows_alone=rows_alone)
+    return table.with_suspects([*misspelled, *sorted(found, key=lambda each: each.suspicion)])
 
 
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
@@ -341,7 +315,7 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
 
 
 def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that stand in an earlier row too."""
+    """Identifiers that stand in an earlier row too; not if the rows are the same but for little."""
     suspects = []
     for name in checks.identifiers:
         place, texts, index = _coded_column(table, name)
@@ -349,12 +323,25 @@ def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
         again = order[1:][(index[order[1:]] == index[order[:-1]]) & (index[order[1:]] >= 0)]
         _, first_row = np.unique(index, return_index=True)
         first = dict(zip(index[first_row].tolist(), first_row.tolist(), strict=True))
-        for row in again.tolist():
+        earlier = [first[code] for code in index[again].tolist()]
+        alike = _shares_alike(table, again, np.array(earlier, dtype=np.int64))
+        for row, before in zip(
+            again[alike < SAME_ROW].tolist(), np.array(earlier)[alike < SAME_ROW].tolist(), strict=True
+        ):
             text = texts[index[row]]
             if text == text:
-                reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
+                reason = f"{name} is {level_text(text)} as in row {before}; in all other rows it differs"
                 suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=named.REPEATED))
     return suspects
+
+
+def _shares_alike(table: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The share of cells in which each row is like the other one, (n,)."""
+    alike = [
+        pc.fill_null(pc.equal(column.take(pa.array(rows)), column.take(pa.array(others))), False).to_numpy()
+        for column in map(plain, table.columns)
+    ]
+    return np.mean(alike, axis=0) if len(rows) else np.zeros(0)
 
 
 def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:

@@ -23,6 +23,8 @@ from cellmend.table.notation import (
 )
 from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
+from cellmend.table.relations.base import Relation
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
@@ -67,6 +69,7 @@ class TableReader:
     schema: Schema
     notations: Notations
     checks: Checks
+    relations: tuple[Relation, ...] = ()
 
     @classmethod
     def fit(cls, frame: Frame, given: Given) -> tuple[TableReader, ReadTable]:
@@ -76,8 +79,10 @@ class TableReader:
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
-        reader = cls(names, found.schema, found.notations, learn_checks(table, found.schema))
-        return reader, check(table, reader.checks)
+        checks = learn_checks(table, found.schema)
+        checked = check(table, checks)
+        relations = tuple(learn_relations(checked, found.schema))
+        return cls(names, found.schema, found.notations, checks, relations), relate(checked, relations)
 
     def read(self, frame: Frame, *, rows_alone: bool = False) -> ReadTable:
         """A table as this reader understands it.
@@ -88,7 +93,7 @@ class TableReader:
             check_columns(frame.arrow.column_names, self.names, "The table", in_order=True)
         notations = self._notations_for(frame, rows_alone=rows_alone)
         table = ReadTable(frame, understand(frame.arrow, notations), notations)
-        return check(table, self.checks, rows_alone=rows_alone)
+        return relate(check(table, self.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def followed_by(self, table: ReadTable) -> TableReader:
         """The reader that also knows what is usual in newer rows."""
@@ -101,13 +106,15 @@ class TableReader:
             "readers": notations_to_json(self.notations),
             "checks": self.checks.to_json(),
             "names": self.names,
+            "relations": relations_to_json(self.relations),
         }
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> TableReader:
         """The opposite of to_json."""
         schema, checks = Schema.from_dict(entries["schema"]), Checks.from_json(entries["checks"])
-        return cls(entries["names"], schema, notations_from_json(entries["readers"]), checks)
+        relations = relations_from_json(entries.get("relations", ()))  # models of before have none
+        return cls(entries["names"], schema, notations_from_json(entries["readers"]), checks, relations)
 
     def _notations_for(self, frame: Frame, *, rows_alone: bool) -> dict[str, Notation]:
         """As learned; a column that had a type of its own and comes as text is read as its kind says."""
