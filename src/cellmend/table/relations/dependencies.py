@@ -19,7 +19,7 @@ from cellmend.table.values import shortened
 Floats = NDArray[np.float64]
 
 FEWEST_ROWS, FEWEST_GROUPS = 10, 2  # rows that share their group with others, and such groups
-LEAST_HELD = 0.6  # of those rows lie in groups that surely have one true value
+LEAST_HELD = 0.6  # of those rows, and of the groups, surely have one true value
 LEAST_GAIN = 10.0  # log: how much better groups must explain a column than chance, whatever was tried
 MOST_BROKEN = 0.6  # of the rows that do not have the column's most usual value may break it
 MOST_GROUPS = 20_000  # that are kept, the largest
@@ -307,8 +307,9 @@ def _found(groups: Codes, values: Codes) -> tuple[Grouped, OneValue] | None:
     sizes = grouped.sizes
     held = float((learned.sure * sizes).sum() / sizes.sum())
     broken, by_chance = 1 - grouped.counts[learned.pair].sum() / len(groups), 1 - grouped.usual.max()
-    enough = held >= LEAST_HELD and learned.gain >= LEAST_GAIN and learned.errors <= MOST_ERRORS
-    return (grouped, learned) if enough and broken <= MOST_BROKEN * by_chance else None
+    is_one = min(held, learned.share) >= LEAST_HELD and learned.errors <= MOST_ERRORS
+    tells = learned.gain >= LEAST_GAIN and broken <= MOST_BROKEN * by_chance
+    return (grouped, learned) if is_one and tells else None
 
 
 def _with_errors(dependencies: list[Dependency], table: ReadTable) -> list[Dependency]:
