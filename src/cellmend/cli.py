@@ -20,7 +20,7 @@ from cellmend.errors import CellmendError, SettingError
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.jobs import Job, Run
-    from cellmend.settings import Threshold
+    from cellmend.settings import Caution, Threshold
 
 FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 
@@ -48,6 +48,16 @@ FdrOption = Annotated[
 ]
 SuspicionOption = Annotated[float | None, typer.Option(help="Flag cells of at least this suspicion, e.g. 0.9.")]
 TopOption = Annotated[int | None, typer.Option(min=1, help="Flag this many cells, the most suspicious ones.")]
+RepairFromOption = Annotated[
+    float | None,
+    typer.Option(
+        "--repair-from", help="Change only flagged cells of at least this suspicion. [default: 0.9, or the model's]"
+    ),
+]
+ProtectOption = Annotated[
+    list[str] | None, typer.Option("--protect", help="Flag cells of this column, but never change it; may be repeated.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Write findings and report only: nothing is changed.")]
 SchemaOption = Annotated[
     Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
 ]
@@ -124,6 +134,9 @@ def clean(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    repair_from: RepairFromOption = None,
+    protect: ProtectOption = None,
+    dry_run: DryRunOption = False,
     schema: SchemaOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
@@ -138,15 +151,15 @@ def clean(
 
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    wanted = jobs.Cleaning(folder, threshold, formats, force)
+    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run)
+    caution = _caution(repair_from, protect)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE)
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    mender = _mender(schema, seed, device, time_limit, quiet).set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
-        written = [str(folder / name) for name in ("findings", "repaired", "report.html", "model.cellmend")]
-        teller.repaired(done, threshold, written)
+        teller.repaired(done, threshold, jobs.written_of_stream(wanted))
     else:
         teller.job(*jobs.clean(source, mender, wanted))
 
@@ -266,6 +279,9 @@ def repair(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    repair_from: RepairFromOption = None,
+    protect: ProtectOption = None,
+    dry_run: DryRunOption = False,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -279,19 +295,23 @@ def repair(
     from cellmend.files import places
 
     run, threshold = _run(engine, address, workers, device, quiet, output), _threshold(fdr, suspicion, top)
-    teller = Teller(quiet, as_json)
+    teller, caution = Teller(quiet, as_json), _caution(repair_from, protect)
     if places.names_folder(output):
+        wanted = jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
             stream = streaming.open_in_pieces(table, copies)
             if force:
                 jobs.start_anew(output)
-            done = jobs.repair_stream(stream, model, output, threshold, run)
-        teller.repaired(done, threshold, [f"{output}/findings", f"{output}/repaired"])
+            done = jobs.repair_stream(stream, model, wanted, run)
+        teller.repaired(done, threshold, wanted.written)
     else:
-        places.check_outputs([Path(output)], force=force)
-        job = _judge(table, _load(model, device, quiet), model, threshold, teller)
-        job.write_repaired(Path(output))
-        teller.job(job, [Path(output)], findings=False)
+        written = jobs.files_of_repair(Path(output), dry_run=dry_run)
+        places.check_outputs(list(written), force=force)
+        mender = _load(model, device, quiet).set_params(**caution.settings())
+        job = _judge(table, mender, model, threshold, teller)
+        for path, write in written.items():
+            write(job, path)
+        teller.job(job, list(written), findings=False)
 
 
 @app.command()
@@ -384,6 +404,15 @@ def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> T
         raise typer.BadParameter(f"Only one of {' and '.join(f'--{name}' for name in given)} can be given.")
     try:
         return Threshold(**given) if given else Threshold(fdr=FDR)  # type: ignore[arg-type]
+    except SettingError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _caution(repair_from: float | None, protect: list[str] | None) -> Caution:
+    from cellmend.settings import Caution
+
+    try:
+        return Caution(repair_from, tuple(protect or ()))
     except SettingError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,24 @@ from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.guarded import write_guarded
-from cellmend.files.places import absolute, output_folder
+from cellmend.files.places import STDIN, absolute, output_folder
 from cellmend.findings.finding import FINDINGS, Finding, Mended
 from cellmend.model.profile import Profile
 from cellmend.progress import progress
 from cellmend.report.page import Facts, write_report
-from cellmend.settings import Threshold
+from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.streams import Stream, ahead, read_unit
+from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
-from cellmend.table.notation import describe_columns, learn_notations, tidy, understand
+from cellmend.table.notation import describe_columns, learn_notations, notations_to_json, tidy, understand
+from cellmend.table.otherwise import describe_table
 from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text
 
+MODEL = "model.cellmend"  # in a folder of results
 SHOWN_LEVELS = 5  # of those that an update added
 
 
@@ -108,18 +110,23 @@ class Cleaning:
     threshold: Threshold
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
+    dry_run: bool = False  # findings and report only
+
+    def files(self, suffix: str) -> list[Path]:
+        """What is written of a table whose file's name ends so."""
+        only = ("findings.csv", "report.html")
+        return [self.folder / name for name in (only if self.dry_run else (*only, f"repaired{suffix}", MODEL))]
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
     """Fit, find and repair; returns what was found and the files that were written."""
     start, folder = time.perf_counter(), wanted.folder
-    written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
+    written = wanted.files(source.suffix)
     with output_folder(folder, written, force=wanted.force):
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
         job = fit_and_judge(source, mender, wanted.threshold, notes, start)
-        for path, write in zip(
-            written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
-        ):
+        writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
+        for path, write in zip(written, writers, strict=False):  # the first two if it is a dry run
             write(path)
     return job, written
 
@@ -170,10 +177,20 @@ def judge(
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
 
 
+def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job, Path], None]]:
+    """What `repair` writes into single files, and how: the repaired copy, and the findings beside it.
+
+    >>> list(map(str, files_of_repair(Path("new.csv.gz"), dry_run=False)))
+    ['new.csv.gz', 'new.findings.csv']
+    """
+    copy: dict[Path, Callable[[Job, Path], None]] = {} if dry_run else {output: Job.write_repaired}
+    name = output.name.partition(".")[0]
+    return copy if output == Path(STDIN) else copy | {output.with_name(f"{name}.findings.csv"): Job.write_findings}
+
+
 def _column_notes(mended: Mended) -> list[str]:
     """What holds for whole columns, in sentences."""
-    described = describe_columns(mended.table.arrow, mended.table.notations)
-    return [f"{name}: {sentence}." for name, sentence in described.items()]
+    return [f"{name}: {sentence}." for name, sentence in describe_table(mended.table).items()]
 
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
@@ -252,15 +269,18 @@ def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, 
     """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
     if isinstance(source, Stream):
         return _write_scores_in_pieces(source, mender, path, shown=shown)
+    mender, otherwise = mender.adapted_to(conform(source.table, mender, source.name))
     write_table(path, score_table(source, mender))
-    return about_moved(mender.moved_columns(source.table.select(mender.names_))) if shown else []
+    return (
+        about_new_rows(mender, mender.profile(conform(source.table, mender, source.name)), otherwise) if shown else []
+    )
 
 
 def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
     """What `score_table` gives, each piece written before the next is judged."""
     profile: Profile | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
-    check_columns(stream.names, mender.names_ or [], stream.name)
+    mender, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
     with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show_rows:
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
@@ -270,7 +290,13 @@ def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, s
                     profile = own if profile is None else profile + own
                 done += batch.num_rows
                 show_rows(done)
-    return [] if profile is None else about_moved(mender.moved_since(profile))
+    return [] if profile is None else about_new_rows(mender, profile, otherwise)
+
+
+def about_new_rows(mender: CellMender, profile: Profile, otherwise: Mapping[str, str]) -> list[str]:
+    """What a person should know of a newer table with this profile: columns written otherwise, and those that moved."""
+    moved = {name: said for name, said in mender.moved_since(profile).items() if name not in otherwise}
+    return [*(f"{name}: {sentence}." for name, sentence in otherwise.items()), *about_moved(moved)]
 
 
 def about_moved(moved: Mapping[str, str]) -> list[str]:
@@ -319,8 +345,32 @@ class Run:
     def task(self, what: str, stream: Stream, model: Path, output: str) -> Task:
         """A task with plain values for a worker anywhere; refuses a table that does not fit the model."""
         digest = digest_of(model)
-        check_columns(stream.names, load_once(model, self.device, digest).names_ or [], stream.name)
-        return Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
+        mender = load_once(model, self.device, digest)
+        adapted, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
+        task = Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
+        notations = {name: adapted.model_.reader.notations[name] for name in otherwise}
+        return replace(task, notations=notations_to_json(notations))
+
+
+def written_of_stream(wanted: Cleaning) -> list[str]:
+    """What comes of cleaning a table of any size."""
+    names = ("findings", "report.html", MODEL) if wanted.dry_run else ("findings", "repaired", "report.html", MODEL)
+    return [str(wanted.folder / name) for name in names]
+
+
+@dataclass(frozen=True)
+class Repairing:
+    """What `repair` is asked for, of a table of any size."""
+
+    output: str  # folder
+    threshold: Threshold
+    caution: Caution = field(default_factory=Caution)
+    dry_run: bool = False  # findings only
+
+    @property
+    def written(self) -> list[str]:
+        """The folders that come of it."""
+        return [f"{self.output}/{name}" for name in (("findings",) if self.dry_run else ("findings", "repaired"))]
 
 
 def start_anew(output: str) -> None:
@@ -357,17 +407,21 @@ def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str
     how.work(task, stream, "Scoring")
     if not how.shown:
         return []
-    return about_moved(load_once(model, how.device, task.digest).moved_since(profile_of(task, stream)))
+    mender = load_once(model, how.device, task.digest)
+    otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
+    return about_new_rows(mender, profile_of(task, stream), otherwise)
 
 
-def repair_stream(stream: Stream, model: Path, output: str, threshold: Threshold, how: Run) -> Repaired:
+def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> Repaired:
     """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
-    find = how.task("find", stream, model, f"{output}/findings")
+    output, threshold = wanted.output, wanted.threshold
+    find = replace(how.task("find", stream, model, f"{output}/findings"), caution=wanted.caution)
     find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
     how.work(find, stream, "Finding")
     least = cutoff(find.output, threshold)
-    repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
-    how.work(repair, stream, "Repairing")
+    if not wanted.dry_run:
+        repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
+        how.work(repair, stream, "Repairing")
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
 
 
@@ -377,7 +431,7 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
     A run that was stopped goes on with the model that is there.
     """
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
-    model = folder / "model.cellmend"
+    model = folder / MODEL
     for each in ("findings", "repaired") if wanted.force else ():
         clear(str(folder / each))
     folder.mkdir(parents=True, exist_ok=True)
@@ -387,4 +441,5 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
         notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
         sample = TableFile(stream.name, drawn)
         judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
-    return repair_stream(stream, model, str(folder), wanted.threshold, how), notes
+    repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
+    return repair_stream(stream, model, repairing, how), notes

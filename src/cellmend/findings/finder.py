@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from cellmend.errors import SettingError, did_you_mean
 from cellmend.findings.expectation import Expectation, expect, with_reasons
-from cellmend.findings.explanation import explain, explain_suspect, swapped
+from cellmend.findings.explanation import explain, explain_suspect, left_as_found, swapped
 from cellmend.findings.finding import Finding, Mended
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
@@ -22,6 +23,7 @@ from cellmend.model.evidence import level_probabilities
 from cellmend.model.judge import Judge
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
+from cellmend.table.texts import Unread
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 
@@ -42,7 +44,8 @@ class Finder:
 
     def find(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
-        table = encoded.table
+        table, settings = encoded.table, self.judge.settings
+        refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
         suspects = {(each.row, each.column): each for each in table.suspects}
         modelled = set(self.encoder.positions)
@@ -56,7 +59,7 @@ class Finder:
             finding = explain(expected, float(suspicion[cell]), suspects.get(cell), words, abstain=self.abstains)
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
-        found = [finding for _, finding in ranked]
+        found = [left_as_found(each, settings.repair_from, settings.protect) for _, each in ranked]
         return swapped(found) if self.abstains else found
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
@@ -74,6 +77,9 @@ class Finder:
         for each in table.suspects:  # the model takes some of them for missing
             if each.column in places:
                 gaps[each.row, places[each.column]] = False
+        unread = [name for name, notation in table.notations.items() if isinstance(notation, Unread)]
+        protected = {*self.judge.settings.protect, *unread}
+        gaps[:, [column.name in protected for column in self.encoder.columns]] = False
         filled = replace(table, frame=replace(table.frame, native=repaired))
         writers = Wording(table, self.encoder).writers()
         return self.encoder.replace(filled, torch.cat(values).numpy(), gaps, writers)
@@ -119,6 +125,19 @@ class Finder:
             ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)
             for each in [*with_reasons(network, cells, examined.trusted, why), *others]:
                 yield ranks[each.row][each.column], replace(each, row=int(rows[each.row]))
+
+
+def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:
+    """Stop if a column to protect is not there: it would be changed.
+
+    >>> refuse_unknown(["prize"], ["price"])
+    Traceback (most recent call last):
+    cellmend.errors.SettingError: protect must name columns of the table; 'prize' is none. Did you mean 'price'?
+    """
+    for name in protected:
+        if name not in names:
+            hint = did_you_mean(str(name), names)
+            raise SettingError(f"protect must name columns of the table; {name!r} is none.{hint}")
 
 
 def _exact(suspicion: float) -> float:

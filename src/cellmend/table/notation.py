@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from cellmend.table.dates import MOST_DATES, Dates, learn_dates
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
-from cellmend.table.texts import Notation, Texts, Words, distinct_texts, holds_text
+from cellmend.table.texts import Notation, Texts, Unread, Words, distinct_texts, holds_text
 from cellmend.table.values import readable
 
-NOTATIONS: dict[str, type[Notation]] = {"words": Words, "numbers": Numbers, "dates": Dates}  # as model files name them
+# As model files name them, and tasks that travel.
+NOTATIONS: dict[str, type[Notation]] = {"words": Words, "numbers": Numbers, "dates": Dates, "unread": Unread}
 Notations = Mapping[str, Notation]
 
 

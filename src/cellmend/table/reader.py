@@ -22,6 +22,7 @@ from cellmend.table.notation import (
     understand,
 )
 from cellmend.table.numbers import Numbers
+from cellmend.table.otherwise import written_otherwise
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
@@ -86,9 +87,22 @@ class TableReader:
         """
         if self.names is not None and not frame.is_array:
             check_columns(frame.arrow.column_names, self.names, "The table", in_order=True)
-        notations = self._notations_for(frame, rows_alone=rows_alone)
-        table = ReadTable(frame, understand(frame.arrow, notations), notations)
-        return check(table, self.checks, rows_alone=rows_alone)
+        reader, otherwise = (self, {}) if rows_alone or frame.is_array else self.adapted_to(frame.arrow)
+        notations = reader._notations_for(frame, rows_alone=rows_alone)
+        table = ReadTable(frame, understand(frame.arrow, notations), notations, otherwise=otherwise)
+        return check(table, reader.checks, rows_alone=rows_alone)
+
+    def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
+        """The reader for tables that are written as this one is, and which columns are so otherwise than learned."""
+        found = written_otherwise(table, self.notations)
+        reader = self.with_notations({name: each.notation for name, each in found.items()})
+        return reader, {name: each.sentence for name, each in found.items()}
+
+    def with_notations(self, notations: Notations) -> TableReader:
+        """The reader of columns that are written so; texts that it knows of them tell nothing."""
+        if not notations:
+            return self
+        return replace(self, notations={**self.notations, **notations}, checks=self.checks.without(notations))
 
     def followed_by(self, table: ReadTable) -> TableReader:
         """The reader that also knows what is usual in newer rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +38,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
+    otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
 
     @property
     def arrow(self) -> pa.Table:
