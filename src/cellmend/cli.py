@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -75,9 +74,6 @@ FormatsOption = Annotated[
 def main() -> None:
     """Run a command; what cellmend itself refuses is one sentence and exit code 1, not a traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are removed
-    # Before torch is loaded: threads that spin while they wait slow a busy machine down ten times.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         app()
     except KeyboardInterrupt:

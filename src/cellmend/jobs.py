@@ -269,11 +269,10 @@ def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, 
     """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
     if isinstance(source, Stream):
         return _write_scores_in_pieces(source, mender, path, shown=shown)
-    mender, otherwise = mender.adapted_to(conform(source.table, mender, source.name))
+    table = conform(source.table, mender, source.name)
+    mender, otherwise = mender.adapted_to(table)
     write_table(path, score_table(source, mender))
-    return (
-        about_new_rows(mender, mender.profile(conform(source.table, mender, source.name)), otherwise) if shown else []
-    )
+    return about_new_rows(mender, mender.profile(table), otherwise) if shown else []
 
 
 def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:

@@ -60,7 +60,7 @@ def written_otherwise(table: pa.Table, learned: Notations) -> dict[str, Otherwis
     >>> print(written_otherwise(table, {"size": Numbers()})["size"].sentence)
     written with a decimal comma, with a decimal point when the model learned; it is read as it stands
     """
-    found = {}
+    found: dict[str, Otherwise] = {}
     for name, notation in learned.items():
         if isinstance(notation, Numbers | Dates) and holds_text(table.schema.field(name).type):
             levels, place = distinct_texts(table[name])
