@@ -36,9 +36,9 @@ def replaced(name, row, value) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (GOOD.iloc[:0], r"must have rows and columns; this one has 0 sample\(s\)"),
+        (GOOD.iloc[:0], "must have rows and columns; this one has no rows and 3 columns"),
         (GOOD[[]], "must have rows and columns"),
-        (GOOD.iloc[:1], "at least 2 rows to learn from; this one has 1 sample"),
+        (GOOD.iloc[:1], "at least 2 rows to learn from; this one has 1 row"),
         (pd.DataFrame(np.eye(2), columns=["a", "a"]), "names must differ; 'a' stands 2 times. Hint: rename"),
         (replaced("x", 3, np.inf), r"'x' .* must hold finite numbers; row 3 holds inf .* Hint"),
         (replaced("n", 3, -np.inf), r"'n' .* must hold finite numbers; row 3 holds -inf"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cellmend.jobs import Job, Run
     from cellmend.settings import Caution, Threshold
 
+STOPPED = 130  # exit code of what a person stopped
 FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 
 app = typer.Typer(
@@ -76,9 +77,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are removed
     try:
         app()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != STOPPED:
+            raise
         say("Stopped. Nothing was written that is not whole.")
-        sys.exit(130)
+        sys.exit(STOPPED)
     except (CellmendError, OSError, MemoryError) as error:
         say_failed(error)
         sys.exit(1)
@@ -183,10 +186,10 @@ def fit(
 ) -> None:
     """Learn what clean rows look like and keep it as a model, for newer data."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import results
 
     teller, run = Teller(quiet, as_json), _run(engine, address, workers, device, quiet)
-    places.check_outputs([model], force=force)
+    results.check_outputs([model], force=force)
     start = time.perf_counter()
     mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
@@ -215,10 +218,10 @@ def update(
 ) -> None:
     """Teach a model new rows, and new levels of categories, without forgetting the old ones."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import results
 
     teller, target = Teller(quiet, as_json), output or model
-    places.check_outputs([target], force=force or target == model)
+    results.check_outputs([target], force=force or target == model)
     start = time.perf_counter()
     mender = _load(model, device, quiet)
     allowed = mender.time_limit
@@ -247,7 +250,7 @@ def score(
     Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
     """
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import places, results
 
     teller, run = Teller(quiet), _run(engine, address, workers, device, quiet, output)
     with streaming.copies_for(output) as copies:
@@ -257,7 +260,7 @@ def score(
                 jobs.start_anew(output)
             moved = jobs.score_stream(stream, model, output, run)
         else:
-            places.check_outputs([Path(output)], force=force)
+            results.check_outputs([Path(output)], force=force)
             mender = _load(model, device, quiet)
             with teller.reading(table):
                 source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE)
@@ -288,7 +291,7 @@ def repair(
 ) -> None:
     """Write a repaired copy of a table, in its own format, by a model; into a folder of any size, with the findings."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import places, results
 
     run, threshold = _run(engine, address, workers, device, quiet, output), _threshold(fdr, suspicion, top)
     teller, caution = Teller(quiet, as_json), _caution(repair_from, protect)
@@ -302,7 +305,7 @@ def repair(
         teller.repaired(done, threshold, wanted.written)
     else:
         written = jobs.files_of_repair(Path(output), dry_run=dry_run)
-        places.check_outputs(list(written), force=force)
+        results.check_outputs(list(written), force=force)
         mender = _load(model, device, quiet).set_params(**caution.settings())
         job = _judge(table, mender, model, threshold, teller)
         for path, write in written.items():
@@ -324,11 +327,11 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one HTML page about a table, by a model."""
-    from cellmend.files import places
+    from cellmend.files import results
 
     if output == Path("-"):
         raise typer.BadParameter("A report is a file; -o must name one.")
-    places.check_outputs([output], force=force)
+    results.check_outputs([output], force=force)
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
     job = _judge(table, _load(model, device, quiet), model, threshold, teller)
     job.write_report(output)

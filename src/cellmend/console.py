@@ -38,8 +38,19 @@ def say(*sentences: str) -> None:
 
 def say_failed(error: CellmendError | OSError | MemoryError) -> None:
     """One sentence about why a command stopped."""
-    said = f"cellmend: {error or type(error).__name__}"
+    said = f"cellmend: {_sentence(error)}"
     stderr.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _sentence(error: CellmendError | OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this table. Hint: with a folder for -o it is worked on in parts."
+    if isinstance(error, CellmendError):
+        return str(error)
+    from cellmend.files.results import reason_of
+
+    where = f"{error.filename} cannot be read or written" if error.filename else "Something cannot be read or written"
+    return f"{where}: {reason_of(error)}."
 
 
 @dataclass(frozen=True)

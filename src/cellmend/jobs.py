@@ -16,7 +16,8 @@ from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.guarded import write_guarded
-from cellmend.files.places import STDIN, absolute, output_folder
+from cellmend.files.places import STDIN, absolute
+from cellmend.files.results import check_room, only_run, result_folder, size_of
 from cellmend.findings.finding import FINDINGS, Finding, Mended
 from cellmend.model.profile import Profile
 from cellmend.progress import progress
@@ -112,23 +113,22 @@ class Cleaning:
     force: bool = False  # overwrite
     dry_run: bool = False  # findings and report only
 
-    def files(self, suffix: str) -> list[Path]:
-        """What is written of a table whose file's name ends so."""
-        only = ("findings.csv", "report.html")
-        return [self.folder / name for name in (only if self.dry_run else (*only, f"repaired{suffix}", MODEL))]
+    def files(self, suffix: str) -> list[str]:
+        """The names of what is written of a table whose file's name ends so."""
+        return ["findings.csv", "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
     """Fit, find and repair; returns what was found and the files that were written."""
     start, folder = time.perf_counter(), wanted.folder
-    written = wanted.files(source.suffix)
-    with output_folder(folder, written, force=wanted.force):
+    names = wanted.files(source.suffix)
+    with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
         job = fit_and_judge(source, mender, wanted.threshold, notes, start)
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
-        for path, write in zip(written, writers, strict=False):  # the first two if it is a dry run
-            write(path)
-    return job, written
+        for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
+            write(partial / name)
+    return job, [folder / name for name in names]
 
 
 def fit_and_judge(
@@ -431,14 +431,16 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
     """
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
     model = folder / MODEL
-    for each in ("findings", "repaired") if wanted.force else ():
-        clear(str(folder / each))
+    check_room(folder, size_of(stream.url))
     folder.mkdir(parents=True, exist_ok=True)
-    if wanted.force or not model.exists():
-        drawn, notes = fit_large(stream, mender)
-        mender.save(model)
-        notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
-        sample = TableFile(stream.name, drawn)
-        judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
-    repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
-    return repair_stream(stream, model, repairing, how), notes
+    with only_run(folder):
+        for each in ("findings", "repaired") if wanted.force else ():
+            clear(str(folder / each))
+        if wanted.force or not model.exists():
+            drawn, notes = fit_large(stream, mender)
+            mender.save(model)
+            notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
+            sample = TableFile(stream.name, drawn)
+            judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+        repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
+        return repair_stream(stream, model, repairing, how), notes

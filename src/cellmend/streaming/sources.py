@@ -6,7 +6,7 @@ A table comes either whole, in memory (TableFile), or in pieces (Stream).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,6 +20,7 @@ from cellmend.files.csvtext import read_csv_text
 from cellmend.files.folders import KINDS
 from cellmend.files.formats import TableFile, is_text, kind_of, read_file
 from cellmend.files.places import STDIN, find, is_url, names_folder, readable, whole_file
+from cellmend.files.results import check_room, only_run, telling
 from cellmend.streaming import limits
 from cellmend.streaming.streams import Stream, ahead, open_stream
 
@@ -60,9 +61,20 @@ def _stream(place: str, copies: Path, *, smallest_csv: int) -> Stream | None:
 
 @contextmanager
 def copies_for(output: str) -> Iterator[Path]:
-    """A folder for copies of CSV files: inside a local output folder, so that they are made once, or temporary."""
+    """A folder for copies of CSV files: inside a local output folder, so that they are made once, or temporary.
+
+    A local output folder is meanwhile for this run alone.
+    """
     if output and names_folder(output) and not is_url(output):
-        yield Path(output) / "_source"
+        check_room(Path(output))
+        with telling(output):
+            Path(output).mkdir(parents=True, exist_ok=True)
+        try:
+            with only_run(Path(output)):
+                yield Path(output) / "_source"
+        finally:
+            with suppress(OSError):  # there is something in it
+                Path(output).rmdir()
     else:
         with TemporaryDirectory() as folder:
             yield Path(folder)

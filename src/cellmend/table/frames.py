@@ -132,8 +132,8 @@ def read_frame(X: Any) -> Frame:
     names = _column_names(X)
     if len(frame) == 0 or not names:
         raise TableError(
-            f"A table must have rows and columns; this one has {len(frame)} sample(s) and "
-            f"{len(names)} feature(s) (shape=({len(frame)}, {len(names)})) while a minimum of 1 is required."
+            f"A table must have rows and columns; this one has {len(frame) or 'no'} rows and "
+            f"{len(names) or 'no'} columns."
         )
     arrow = pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names)
     return Frame(X, arrow)

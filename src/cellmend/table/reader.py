@@ -73,7 +73,8 @@ class TableReader:
     def fit(cls, frame: Frame, given: Given) -> tuple[TableReader, ReadTable]:
         """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns."""
         if frame.arrow.num_rows < 2:
-            raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
+            one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
+            raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
