@@ -30,6 +30,7 @@ ORDER = (
     "jobs",
     "benchmark",
     "console",
+    "options",
     "cli",
 )
 OUTSIDERS = ("streaming", "engines", "report", "jobs", "benchmark", "console", "cli")  # use what others offer to all

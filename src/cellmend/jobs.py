@@ -32,7 +32,7 @@ from cellmend.table.notation import describe_columns, learn_notations, notations
 from cellmend.table.otherwise import describe_table
 from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
-from cellmend.table.values import as_text
+from cellmend.table.values import as_text, shortened
 
 MODEL = "model.cellmend"  # in a folder of results
 SHOWN_LEVELS = 5  # of those that an update added
@@ -82,7 +82,8 @@ class Job:
         for finding in self.mended.found:
             if finding.repair is not None:
                 changes.setdefault(finding.row, {})[places[finding.column]] = as_text(finding.repair)
-        self.source.write_changed(path, self.mended.repaired, changes)
+        marks = {(each.row, places[each.column]): _comment(each) for each in self.mended.found}
+        self.source.write_changed(path, self.mended.repaired, changes, marks)
 
     def write_report(self, path: Path) -> None:
         notations, mender = self.mended.table.notations, self.mender
@@ -101,6 +102,12 @@ class Job:
         )
         before, after = (understand(each, notations) for each in (self.source.table, self.mended.repaired))
         write_report(path, facts, mender.schema_, before, after, self.mended.found)
+
+
+def _comment(finding: Finding) -> str:
+    """What a workbook says of a flagged cell; a changed one also what stood there."""
+    was = "" if finding.repair is None else f" It was {shortened(finding.value)}."
+    return f"{finding.reason} (suspicion {finding.suspicion:.2f}).{was}"
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ def fit_and_judge(
     """Learn from a table, then find and repair in it; `start` is by time.perf_counter."""
     with kept_warnings() as warned:
         mended = mender.fit_mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows)]
+    learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows), *_file_notes(source)]
     return Job(source, mender, mended, threshold, [*_column_notes(mended), *learned], time.perf_counter() - start)
 
 
@@ -145,7 +152,7 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     """Learn from a table; returns what a person should know about it, in sentences."""
     with kept_warnings() as notes:
         mender.fit(source.table)
-    return [*notes, *_training_notes(mender, source.table.num_rows)]
+    return [*notes, *_training_notes(mender, source.table.num_rows), *_file_notes(source)]
 
 
 def fit_and_save(source: TableFile | Stream, mender: CellMender, model: Path) -> tuple[int, list[str]]:
@@ -173,7 +180,7 @@ def judge(
     """Find and repair with a model; `model` names its file if it was fitted before, `start` is by time.perf_counter."""
     check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
     mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes]
+    notes = [*_column_notes(mended), *notes, *_file_notes(source)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
 
 
@@ -186,6 +193,11 @@ def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job,
     copy: dict[Path, Callable[[Job, Path], None]] = {} if dry_run else {output: Job.write_repaired}
     name = output.name.partition(".")[0]
     return copy if output == Path(STDIN) else copy | {output.with_name(f"{name}.findings.csv"): Job.write_findings}
+
+
+def _file_notes(source: TableFile) -> list[str]:
+    """What was found out of a file, in sentences."""
+    return [f"{source.name}: {note}." for note in source.notes]
 
 
 def _column_notes(mended: Mended) -> list[str]:
