@@ -191,7 +191,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """How bad each cell is, (rows, columns), higher = worse: kind "suspicion" (-log(1 - suspicion)), or the
         paper's "pi" (-log pi) or "nll" (-log p)."""
         judge, encoded = self._judged(X)
-        return judge.cell_scores(encoded, kind)
+        return encoded.table.frame.in_own_order(judge.cell_scores(encoded, kind))
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the expected number of its wrong cells (kind "suspicion"),
@@ -207,7 +207,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         neighbouring column, and whether a rare spelling is that of several rows.
         """
         judge, encoded = self._judged(X, rows_alone=True)
-        return judge.suspicion_and_row_scores(encoded)
+        suspicion, rows = judge.suspicion_and_row_scores(encoded)
+        return encoded.table.frame.in_own_order(suspicion), rows
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -304,7 +305,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def adapted_to(self, X: Any) -> tuple[CellMender, dict[str, str]]:
         """The same model for pieces of a table that is written as X is, and which columns are so otherwise than
         learned; column to sentence. Of a whole table this need not be asked for."""
-        reader, otherwise = self.model_.reader.adapted_to(read_frame(X).arrow)
+        reader, otherwise = self.model_.reader.adapted_to(self._read(X, rows_alone=True).arrow)
         return self.reading({name: reader.notations[name] for name in otherwise}), otherwise
 
     def reading(self, notations: Notations) -> CellMender:
@@ -385,7 +386,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _read(self, X: Any, *, rows_alone: bool = False) -> ReadTable:
         check_is_fitted(self)
         frame = read_frame(X)
-        validate_data(self, frame.native, reset=False, skip_check_array=True)
+        if frame.is_array or self.names_ is None:  # columns with names are checked by these
+            validate_data(self, frame.native, reset=False, skip_check_array=True)
         return self.model_.reader.read(frame, rows_alone=rows_alone)
 
     def _judged(self, X: Any, method: str | None = None, *, rows_alone: bool = False) -> tuple[Judge, EncodedTable]:

@@ -30,7 +30,7 @@ from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
 from cellmend.table.notation import describe_columns, learn_notations, notations_to_json, tidy, understand
 from cellmend.table.otherwise import describe_table
-from cellmend.table.reader import check_columns
+from cellmend.table.reader import about_others, check_columns, others
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
@@ -100,7 +100,8 @@ class Job:
             settings=settings,
             notes=self.notes,
         )
-        before, after = (understand(each, notations) for each in (self.source.table, self.mended.repaired))
+        tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
+        before, after = (understand(each, notations) for each in tables)
         write_report(path, facts, mender.schema_, before, after, self.mended.found)
 
 
@@ -178,9 +179,10 @@ def judge(
     source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
 ) -> Job:
     """Find and repair with a model; `model` names its file if it was fitted before, `start` is by time.perf_counter."""
-    check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
-    mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes, *_file_notes(source)]
+    check_columns(source.table.column_names, mender.names_ or [], source.name)
+    with kept_warnings() as warned:
+        mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
+    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
 
 
@@ -227,8 +229,7 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
     if isinstance(source, Stream):
         table = conform(draw(source, limits.LEARNED, mender.model_.seed), mender, source.name)
     else:
-        table = source.table
-        check_columns(table.column_names, mender.names_ or [], source.name, in_order=True)
+        table = conform(source.table, mender, source.name)
     notes = [f"{sentence}." for sentence in mender.moved_columns(table).values()]
     before = {column.name: column.levels for column in mender.encoder_.columns}
     mender.update(table)
@@ -284,7 +285,10 @@ def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, 
     table = conform(source.table, mender, source.name)
     mender, otherwise = mender.adapted_to(table)
     write_table(path, score_table(source, mender))
-    return about_new_rows(mender, mender.profile(table), otherwise) if shown else []
+    if not shown:
+        return []
+    extra = others(source.table.column_names, mender.names_ or [])
+    return [*([f"{about_others(extra)}."] if extra else []), *about_new_rows(mender, mender.profile(table), otherwise)]
 
 
 def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:

@@ -85,7 +85,13 @@ def workbook(path: Path) -> Path:
     book.active.title = "Notes"
     for title, offset in (("Sales", 0), ("Costs", 100)):
         sheet = book.create_sheet(title)
-        for row in [[f"{title} 2024"], [], ["id", "city", "size"], *([n, "Ulm", n + offset] for n in range(9)), ["Total"]]:
+        for row in [
+            [f"{title} 2024"],
+            [],
+            ["id", "city", "size"],
+            *([n, "Ulm", n + offset] for n in range(9)),
+            ["Total"],
+        ]:
             sheet.append(row)
     book.save(path)
     return path
@@ -174,7 +180,9 @@ def test_an_opendocument_spreadsheet_is_read(tmp_path: Path) -> None:
     rows = [text.format("id") + text.format("city"), *(number.format(n) + text.format("Ulm") for n in (1, 2.5))]
     gaps = '<table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row>'
     body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows) + gaps
-    content = f'<office:document-content {names}><table:table table:name="S">{body}</table:table></office:document-content>'
+    content = (
+        f'<office:document-content {names}><table:table table:name="S">{body}</table:table></office:document-content>'
+    )
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("content.xml", content)

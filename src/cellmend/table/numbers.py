@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
+LONGEST = 500  # letters of a number with all that stands around it
 FEWEST_FINE = 50  # numbers from which it can be told how many decimals are usual
 FAR_MORE = 4  # decimals
 MOST_DECIMALS = 8
@@ -322,6 +324,8 @@ def split(text: str) -> Part | None:
     >>> split("$1,200"), split("(59.14)").number, split("84-").number, split("-$8").number, split("1 h 13 min")
     (Part(before='$', number='1,200', after=''), '-59.14', '-84', '-8', None)
     """
+    if len(text) > LONGEST:
+        return None
     text = text.strip().replace("−", "-")
     bracketed = text.startswith("(") and text.endswith(")")
     found = _CELL.fullmatch(text[1:-1] if bracketed else text)
@@ -358,6 +362,7 @@ def _number(text: str, decimal: str) -> float:
     return number if np.isfinite(number) else float("nan")
 
 
+@lru_cache(maxsize=4096)
 def unit_of(text: str) -> str:
     """A unit but for its spelling: oz, OZ and oz. are one."""
     return re.sub(r"[\W_]+", "", text.lower()) or text.strip()
