@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ ORDER = (
     "jobs",
     "benchmark",
     "console",
+    "options",
     "cli",
 )
 OUTSIDERS = ("streaming", "engines", "report", "jobs", "benchmark", "console", "cli")  # use what others offer to all
@@ -205,6 +207,18 @@ def test_importing_the_package_alone_does_not_import_torch() -> None:
         check=True,
     )
     assert done.stdout == "False\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("given", "spin"), [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None)]
+)
+def test_threads_do_not_spin_unless_the_user_wants_it_from_python_as_from_the_command_line(given, spin) -> None:
+    code = "import sys, cellmend, os; print('torch' in sys.modules, os.environ.get('GOMP_SPINCOUNT'))"
+    kept = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=kept | given)  # noqa: S603
+    assert done.stdout == f"False {spin}\n"
 
 
 def test_public_names_can_be_imported() -> None:

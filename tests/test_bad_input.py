@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from cellmend import CellMender, SchemaError, SchemaWarning, TableError
@@ -36,9 +37,9 @@ def replaced(name, row, value) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (GOOD.iloc[:0], r"must have rows and columns; this one has 0 sample\(s\)"),
+        (GOOD.iloc[:0], "must have rows and columns; this one has no rows and 3 columns"),
         (GOOD[[]], "must have rows and columns"),
-        (GOOD.iloc[:1], "at least 2 rows to learn from; this one has 1 sample"),
+        (GOOD.iloc[:1], "at least 2 rows to learn from; this one has 1 row"),
         (pd.DataFrame(np.eye(2), columns=["a", "a"]), "names must differ; 'a' stands 2 times. Hint: rename"),
         (replaced("x", 3, np.inf), r"'x' .* must hold finite numbers; row 3 holds inf .* Hint"),
         (replaced("n", 3, -np.inf), r"'n' .* must hold finite numbers; row 3 holds -inf"),
@@ -118,15 +119,43 @@ def test_the_wrong_type_at_score_time_is_one_sentence(mender: CellMender, table,
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (GOOD.rename(columns={"x": "y"}), "Feature names unseen at fit time:\n- y"),
-        (GOOD[["x", "city"]], "seen at fit time, yet now missing:\n- n"),
-        (GOOD[["city", "x", "n"]], "must be in the same order"),
-        (GOOD.assign(more=1.0), "unseen at fit time:\n- more"),
+        (GOOD.rename(columns={"x": "y"}), "The table must have the columns of the model; it lacks 'x'"),
+        (GOOD[["x", "city"]], "it lacks 'n'"),
+        (GOOD.rename(columns={"city": "citty"}), r"it lacks 'city'. Did you mean 'citty'\?"),
     ],
 )
 def test_other_columns_at_score_time_are_named(mender: CellMender, table, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mender.cell_scores(table)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+def test_columns_in_another_order_are_the_same_table_and_stay_in_it(mender: CellMender, kind) -> None:
+    dirty = GOOD.assign(x=GOOD["x"].where(GOOD.index != 4, 900.0))
+    other = dirty[["city", "n", "x"]]
+    as_fitted, as_given = mender.mend(dirty, suspicion=0.5), mender.mend(kind(other), suspicion=0.5)
+    assert as_given.found == as_fitted.found
+    assert list(to_pandas(as_given.repaired).columns) == ["city", "n", "x"]
+    pd.testing.assert_frame_equal(to_pandas(as_given.repaired), as_fitted.repaired[other.columns], check_dtype=False)
+    pd.testing.assert_frame_equal(to_pandas(as_given.suspicion), as_fitted.suspicion[other.columns])
+    np.testing.assert_array_equal(mender.cell_scores(kind(other))[:, 2], mender.cell_scores(dirty)[:, 0])
+    np.testing.assert_array_equal(mender.row_scores(kind(other)), mender.row_scores(dirty))
+    assert list(to_pandas(mender.reconstruct(kind(other))).columns) == ["city", "n", "x"]
+
+
+def test_columns_that_the_model_does_not_know_are_left_as_they_are_with_a_message(mender: CellMender) -> None:
+    more = GOOD.assign(x=GOOD["x"].where(GOOD.index != 4, 900.0)).assign(note="hello")[["note", "x", "city", "n"]]
+    with pytest.warns(SchemaWarning, match="Not known to the model and left as it is: note"):
+        mended = mender.mend(more, suspicion=0.5)
+    assert (4, "x") in {(each.row, each.column) for each in mended.found}
+    assert list(mended.repaired.columns) == list(mended.suspicion.columns) == list(more.columns)
+    assert (mended.repaired["note"] == "hello").all()
+    assert (mended.suspicion["note"] == 0).all()
+
+
+def to_pandas(table) -> pd.DataFrame:
+    return table if isinstance(table, pd.DataFrame) else table.to_pandas()
 
 
 def test_integers_may_come_back_as_floats_with_gaps(mender: CellMender) -> None:

@@ -229,6 +229,17 @@ def test_row_scores_are_the_expected_number_of_wrong_cells(fitted: CellMender, t
     np.testing.assert_allclose(mender.row_scores(calm), expected, rtol=1e-4)
 
 
+def test_a_row_scores_at_least_as_much_as_its_most_suspicious_cell(fitted: CellMender, table) -> None:
+    table.loc[3, ["height", "rating"]] = [400.0, 1]
+    table.loc[8, ["height", "income"]] = [110.0, 99_000]
+    table.loc[11, "city"] = "Rmoe"
+    most = fitted.cell_suspicion(table).to_numpy().max(axis=1)
+    assert most.max() > 0.9
+    assert (fitted.row_scores(table) >= most).all()
+    alone, rows = fitted.score_rows(table)
+    assert (rows >= alone.max(axis=1)).all()
+
+
 def test_pi_scores_of_rows_are_the_clamped_sum_of_cells(fitted: CellMender, table) -> None:
     fitted = copy.deepcopy(fitted)
     fitted.model_ = without_rows(fitted)

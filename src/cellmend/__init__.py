@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ __all__ = [
     "TableError",
     "load",
 ]
+
+# Read by OpenMP when torch is loaded: threads that spin while they wait slow a busy machine down ten times.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _HOMES = {
     "CellMender": "estimator",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -16,13 +15,42 @@ import cellmend
 from cellmend.benchmark.commands import bench
 from cellmend.console import Teller, say, say_failed
 from cellmend.errors import CellmendError, SettingError
+from cellmend.options import (
+    FDR,
+    AddressOption,
+    DelimiterOption,
+    DeviceOption,
+    DryRunOption,
+    EncodingOption,
+    EngineOption,
+    FdrOption,
+    ForceOption,
+    FormatsOption,
+    HeaderRowOption,
+    JsonOption,
+    ModelOption,
+    OutputOption,
+    PlaceOption,
+    ProtectOption,
+    QuietOption,
+    RepairFromOption,
+    SchemaOption,
+    SeedOption,
+    SheetOption,
+    SuspicionOption,
+    TableArgument,
+    TimeOption,
+    TopOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
+    from cellmend.files.layout import Asked
     from cellmend.jobs import Job, Run
-    from cellmend.settings import Threshold
+    from cellmend.settings import Caution, Threshold
 
-FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
+STOPPED = 130  # exit code of what a person stopped
 
 app = typer.Typer(
     help="Find the wrong cells in a table and what they should have been.",
@@ -31,48 +59,17 @@ app = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 
-TABLE_HELP = ".csv, .tsv, .parquet, .feather, .xlsx, .jsonl, a folder of Parquet files, or - for CSV on standard input"
-TableArgument = Annotated[str, typer.Argument(help=f"{TABLE_HELP}; also s3://, gs://, abfs:// or hdfs://")]
-ModelOption = Annotated[Path, typer.Option("--model", "-m", help="Model file.")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")]
-PlaceOption = Annotated[
-    str,
-    typer.Option("--output", "-o", help="File to write, or a folder for tables of any size; - for standard output."),
-]
-EngineOption = Annotated[str, typer.Option(help="here, or ray for a cluster.")]
-AddressOption = Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. [default: this machine]")]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes at once, with --engine ray. [default: all]")]
-FdrOption = Annotated[
-    float | None,
-    typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. [default: {FDR}]"),
-]
-SuspicionOption = Annotated[float | None, typer.Option(help="Flag cells of at least this suspicion, e.g. 0.9.")]
-TopOption = Annotated[int | None, typer.Option(min=1, help="Flag this many cells, the most suspicious ones.")]
-SchemaOption = Annotated[
-    Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
-]
-SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-TimeOption = Annotated[float | None, typer.Option("--time-limit", min=0.001, help="Seconds that fitting may take.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
-FormatsOption = Annotated[
-    bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
-]
-
 
 def main() -> None:
     """Run a command; what cellmend itself refuses is one sentence and exit code 1, not a traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are removed
-    # Before torch is loaded: threads that spin while they wait slow a busy machine down ten times.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         app()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != STOPPED:
+            raise
         say("Stopped. Nothing was written that is not whole.")
-        sys.exit(130)
+        sys.exit(STOPPED)
     except (CellmendError, OSError, MemoryError) as error:
         say_failed(error)
         sys.exit(1)
@@ -124,9 +121,16 @@ def clean(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    repair_from: RepairFromOption = None,
+    protect: ProtectOption = None,
+    dry_run: DryRunOption = False,
     schema: SchemaOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     force: ForceOption = False,
@@ -136,17 +140,18 @@ def clean(
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
     from cellmend import jobs, streaming
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    wanted = jobs.Cleaning(folder, threshold, formats, force)
+    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run)
+    caution = _caution(repair_from, protect)
     with teller.reading(table):
-        source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE)
-    mender = _mender(schema, seed, device, time_limit, quiet)
+        source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
+    mender = _mender(schema, seed, device, time_limit, quiet).set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
-        written = [str(folder / name) for name in ("findings", "repaired", "report.html", "model.cellmend")]
-        teller.repaired(done, threshold, written)
+        teller.repaired(done, threshold, jobs.written_of_stream(wanted))
     else:
         teller.job(*jobs.clean(source, mender, wanted))
 
@@ -163,6 +168,10 @@ def fit(
     address: AddressOption = None,
     workers: WorkersOption = None,
     seed: SeedOption = 0,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     keep_rows: Annotated[
@@ -174,19 +183,20 @@ def fit(
 ) -> None:
     """Learn what clean rows look like and keep it as a model, for newer data."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import results
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, run = Teller(quiet, as_json), _run(engine, address, workers, device, quiet)
-    places.check_outputs([model], force=force)
+    results.check_outputs([model], force=force)
     start = time.perf_counter()
     mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
-            stream = streaming.open_in_pieces(table, copies)
+            stream = streaming.open_in_pieces(table, copies, asked)
             rows, notes = stream.rows, jobs.fit_together(stream, mender, model, run)
         else:
             with teller.reading(table):
-                source = streaming.open_source(table, copies, larger_than=streaming.limits.VERY_LARGE)
+                source = streaming.open_source(table, copies, larger_than=streaming.limits.VERY_LARGE, asked=asked)
             rows, notes = jobs.fit_and_save(source, mender, model)
     teller.model(model, rows, notes, start)
 
@@ -198,6 +208,10 @@ def update(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
     ] = None,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     force: ForceOption = False,
@@ -206,16 +220,17 @@ def update(
 ) -> None:
     """Teach a model new rows, and new levels of categories, without forgetting the old ones."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import results
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, target = Teller(quiet, as_json), output or model
-    places.check_outputs([target], force=force or target == model)
+    results.check_outputs([target], force=force or target == model)
     start = time.perf_counter()
     mender = _load(model, device, quiet)
     allowed = mender.time_limit
     with streaming.copies_for("") as copies:
         with teller.reading(table):
-            source = streaming.open_source(table, copies, larger_than=streaming.limits.VERY_LARGE)
+            source = streaming.open_source(table, copies, larger_than=streaming.limits.VERY_LARGE, asked=asked)
         rows, notes = jobs.update(source, mender.set_params(time_limit=time_limit or allowed))
     mender.set_params(time_limit=allowed).save(target)
     teller.model(target, rows, notes, start)
@@ -229,6 +244,10 @@ def score(
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
     quiet: QuietOption = False,
@@ -238,20 +257,21 @@ def score(
     Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
     """
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import places, results
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, run = Teller(quiet), _run(engine, address, workers, device, quiet, output)
     with streaming.copies_for(output) as copies:
         if places.names_folder(output):
-            stream = streaming.open_in_pieces(table, copies)
+            stream = streaming.open_in_pieces(table, copies, asked)
             if force:
                 jobs.start_anew(output)
             moved = jobs.score_stream(stream, model, output, run)
         else:
-            places.check_outputs([Path(output)], force=force)
+            results.check_outputs([Path(output)], force=force)
             mender = _load(model, device, quiet)
             with teller.reading(table):
-                source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE)
+                source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE, asked=asked)
             if isinstance(source, streaming.Stream):
                 mender.set_params(verbose=False)  # one bar for all pieces, not one for each
             moved = jobs.write_scores(source, mender, Path(output), shown=not quiet)
@@ -266,9 +286,16 @@ def repair(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    repair_from: RepairFromOption = None,
+    protect: ProtectOption = None,
+    dry_run: DryRunOption = False,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
     quiet: QuietOption = False,
@@ -276,22 +303,27 @@ def repair(
 ) -> None:
     """Write a repaired copy of a table, in its own format, by a model; into a folder of any size, with the findings."""
     from cellmend import jobs, streaming
-    from cellmend.files import places
+    from cellmend.files import places, results
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     run, threshold = _run(engine, address, workers, device, quiet, output), _threshold(fdr, suspicion, top)
-    teller = Teller(quiet, as_json)
+    teller, caution = Teller(quiet, as_json), _caution(repair_from, protect)
     if places.names_folder(output):
+        wanted = jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
-            stream = streaming.open_in_pieces(table, copies)
+            stream = streaming.open_in_pieces(table, copies, asked)
             if force:
                 jobs.start_anew(output)
-            done = jobs.repair_stream(stream, model, output, threshold, run)
-        teller.repaired(done, threshold, [f"{output}/findings", f"{output}/repaired"])
+            done = jobs.repair_stream(stream, model, wanted, run)
+        teller.repaired(done, threshold, wanted.written)
     else:
-        places.check_outputs([Path(output)], force=force)
-        job = _judge(table, _load(model, device, quiet), model, threshold, teller)
-        job.write_repaired(Path(output))
-        teller.job(job, [Path(output)], findings=False)
+        written = jobs.files_of_repair(Path(output), dry_run=dry_run)
+        results.check_outputs(list(written), force=force)
+        mender = _load(model, device, quiet).set_params(**caution.settings())
+        job = _judge(table, asked, mender, model, threshold, teller)
+        for path, write in written.items():
+            write(job, path)
+        teller.job(job, list(written), findings=False)
 
 
 @app.command()
@@ -302,30 +334,41 @@ def report(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write one HTML page about a table, by a model."""
-    from cellmend.files import places
+    from cellmend.files import results
 
     if output == Path("-"):
         raise typer.BadParameter("A report is a file; -o must name one.")
-    places.check_outputs([output], force=force)
+    results.check_outputs([output], force=force)
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
-    job = _judge(table, _load(model, device, quiet), model, threshold, teller)
+    job = _judge(table, asked, _load(model, device, quiet), model, threshold, teller)
     job.write_report(output)
     teller.job(job, [output], findings=False)
 
 
 @app.command()
-def schema(table: TableArgument) -> None:
+def schema(
+    table: TableArgument,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+) -> None:
     """Print the kind of every column, to be edited and given back with --schema."""
     from cellmend.files.formats import read_file
     from cellmend.table.reader import guess_schema
 
-    typer.echo(str(guess_schema(read_file(table).table)))
+    typer.echo(str(guess_schema(read_file(table, _asked(sheet, header_row, delimiter, encoding)).table)))
 
 
 @app.command()
@@ -338,6 +381,10 @@ def evaluate(
     ] = "",
     schema: SchemaOption = None,
     seed: SeedOption = 0,
+    sheet: SheetOption = None,
+    header_row: HeaderRowOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     quiet: QuietOption = False,
@@ -348,9 +395,10 @@ def evaluate(
     from cellmend.benchmark.evaluation import evaluate as evaluate_table
     from cellmend.files.formats import read_file
 
+    asked = _asked(sheet, header_row, delimiter, encoding)
     teller, names = Teller(quiet, as_json), [name.strip() for name in baselines.split(",") if name.strip()]
     with teller.reading(table):
-        source = read_file(table)
+        source = read_file(table, asked)
     mender = _mender(schema, seed, device, time_limit, quiet)
     with jobs.kept_warnings() as notes:
         found = evaluate_table(
@@ -360,6 +408,15 @@ def evaluate(
 
 
 # ---------------------------------------------------------------- from options to what jobs take
+
+
+def _asked(sheet: str | None, header_row: int | None, delimiter: str | None, encoding: str | None) -> Asked:
+    from cellmend.files.layout import Asked
+
+    between = None if delimiter is None else delimiter.replace("\\t", "\t")
+    if between is not None and len(between.encode()) != 1:
+        raise typer.BadParameter(f"--delimiter must be one plain character; it is {delimiter!r}.")
+    return Asked(sheet, header_row, between, encoding)
 
 
 def _run(engine: str, address: str | None, workers: int | None, device: str, quiet: bool, output: str = "") -> Run:
@@ -388,6 +445,15 @@ def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> T
         raise typer.BadParameter(str(error)) from None
 
 
+def _caution(repair_from: float | None, protect: list[str] | None) -> Caution:
+    from cellmend.settings import Caution
+
+    try:
+        return Caution(repair_from, tuple(protect or ()))
+    except SettingError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def _mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:
     from cellmend.estimator import CellMender
     from cellmend.table.schema import Schema
@@ -402,12 +468,12 @@ def _load(model: Path, device: str, quiet: bool) -> CellMender:
     return load(model, device=device).set_params(verbose=not quiet)
 
 
-def _judge(table: str, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:
+def _judge(table: str, asked: Asked, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:
     from cellmend import jobs
     from cellmend.files.formats import read_file
 
     with teller.reading(table):
-        source = read_file(table)
+        source = read_file(table, asked)
     return jobs.judge(source, mender, threshold, [], time.perf_counter(), model.name)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
+FEW_ROWS = 1000  # of which error rates are a rough guess
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 stderr = Console(stderr=True)
@@ -36,9 +37,20 @@ def say(*sentences: str) -> None:
 
 
 def say_failed(error: CellmendError | OSError | MemoryError) -> None:
-    """One sentence rounded_text why a command stopped."""
-    said = f"cellmend: {error or type(error).__name__}"
+    """One sentence about why a command stopped."""
+    said = f"cellmend: {_sentence(error)}"
     stderr.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _sentence(error: CellmendError | OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this table. Hint: with a folder for -o it is worked on in parts."
+    if isinstance(error, CellmendError):
+        return str(error)
+    from cellmend.files.results import reason_of
+
+    where = f"{error.filename} cannot be read or written" if error.filename else "Something cannot be read or written"
+    return f"{where}: {reason_of(error)}."
 
 
 @dataclass(frozen=True)
@@ -73,24 +85,18 @@ class Teller:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
             Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
-        flagged, abstained = len(job.mended.found), len(job.mended.found) - job.repaired
-        cells = job.source.table.num_rows * job.source.table.num_columns
-        false = f"about {job.mended.expected_false:.0f} of them may be right"
-        left = f"{abstained:,} are left as they are, because nothing tells what they were"
-        self.notes(
-            [
-                f"{flagged:,} of {cells:,} cells look wrong ({job.threshold}); {false}.",
-                f"{job.repaired:,} are repaired; {left}.",
-                *job.notes,
-                f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s.",
-            ]
-        )
+        flagged, rows = len(job.mended.found), job.source.table.num_rows
+        found = say_flagged(flagged, rows * job.source.table.num_columns, str(job.threshold))
+        sure = say_sure(job.mended.expected_false, rows) if flagged else ""
+        told = [f"{found}{sure}.", *([say_repaired(job.repaired, flagged - job.repaired)] if flagged else [])]
+        self.notes([*told, *job.notes, f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s."])
 
     def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str]) -> None:
         """What came of repairing a table of any size."""
         self.json(asdict(done) | {"threshold": str(threshold), "written": list(written)})
-        found = f"{done.flagged:,} of {done.cells:,} cells look wrong ({threshold})"
-        self.notes([f"{found}; {done.repaired:,} are repaired.", f"Written: {', '.join(written)}."])
+        found = say_flagged(done.flagged, done.cells, str(threshold))
+        left = [say_repaired(done.repaired, done.flagged - done.repaired)] if done.flagged else []
+        self.notes([f"{found}.", *left, f"Written: {', '.join(written)}."])
 
     def model(self, model: Path, rows: int, notes: Sequence[str], start: float) -> None:
         """What came of fitting or updating; `start` is by time.perf_counter."""
@@ -111,6 +117,40 @@ class Teller:
         flagged, wrong = (f"{100 * found.overall[name]:.0f} %" for name in ("precision", "recall"))
         said = f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged."
         self.notes([*notes, said, "Errors that the table had before count as false alarms here."])
+
+
+def say_flagged(flagged: int, cells: int, threshold: str) -> str:
+    """How many cells look wrong.
+
+    >>> say_flagged(1, 1200, "the 1 most suspicious"), say_flagged(0, 99, "the 1 most suspicious")
+    ('1 of 1,200 cells looks wrong (the 1 most suspicious)', 'None of 99 cells looks wrong (the 1 most suspicious)')
+    """
+    many = f"{flagged:,} of {cells:,} cells {'looks' if flagged == 1 else 'look'} wrong"
+    return f"{many if flagged else f'None of {cells:,} cells looks wrong'} ({threshold})"
+
+
+def say_sure(expected_false: float, rows: int) -> str:
+    """How many of the flagged cells may be right, and how far that can be told.
+
+    >>> say_sure(8.7, 10_000), say_sure(0.2, 198)
+    ('; about 9 of them may be right', '; how many of them are right is hard to tell in 198 rows')
+    """
+    if rows < FEW_ROWS:
+        return f"; how many of them are right is hard to tell in {rows:,} {'row' if rows == 1 else 'rows'}"
+    if expected_false < 0.5:
+        return "; what is rare and right may be among them"
+    return f"; about {expected_false:.0f} of them may be right"
+
+
+def say_repaired(repaired: int, left: int) -> str:
+    """What became of the flagged cells.
+
+    >>> say_repaired(1, 3)
+    '1 is repaired; 3 are left as they are, and the findings say why.'
+    """
+    made = f"{repaired:,} {'is' if repaired == 1 else 'are'} repaired"
+    stay = "1 is left as it is" if left == 1 else f"{left:,} are left as they are"
+    return f"{made}; {stay}, and the findings say why." if left else f"{made}."
 
 
 def _numbers_table(title: str, table: Any) -> Shown:

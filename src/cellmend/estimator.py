@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +15,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, Tran
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cellmend.errors import SettingError
-from cellmend.findings.finder import Finder
+from cellmend.findings.finder import Finder, refuse_unknown
 from cellmend.findings.finding import Mended
 from cellmend.model.encoding import EncodedTable, TableEncoder
 from cellmend.model.file import model_of, parts_that_fit, read_parts, save_model
@@ -25,7 +27,8 @@ from cellmend.model.profile import Profile, moved
 from cellmend.model.update import learn_more
 from cellmend.settings import Settings, Threshold
 from cellmend.table.frames import read_frame
-from cellmend.table.notation import describe_columns
+from cellmend.table.notation import Notations
+from cellmend.table.otherwise import describe_table
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import Schema
@@ -59,7 +62,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     patience : training ends once the bound has not risen for so many epochs; None: never before the last.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
-    threshold : cells at least this suspicious are flagged and repaired.
+    threshold : cells at least this suspicious are flagged.
+    repair_from : of the flagged cells those at least this suspicious are repaired; the others are left for a person.
+    protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
     device : "auto", "cpu", "cuda" or a torch device.
@@ -106,6 +111,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         weight_decay: float = 0.0,
         repair_method: str = "hidden",
         threshold: float = 0.5,
+        repair_from: float = 0.9,
+        protect: Sequence[str] = (),
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
         device: str | torch.device = "auto",
@@ -135,6 +142,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.weight_decay = weight_decay
         self.repair_method = repair_method
         self.threshold = threshold
+        self.repair_from = repair_from
+        self.protect = protect
         self.impute = impute
         self.schema = schema
         self.device = device
@@ -182,7 +191,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """How bad each cell is, (rows, columns), higher = worse: kind "suspicion" (-log(1 - suspicion)), or the
         paper's "pi" (-log pi) or "nll" (-log p)."""
         judge, encoded = self._judged(X)
-        return judge.cell_scores(encoded, kind)
+        return encoded.table.frame.in_own_order(judge.cell_scores(encoded, kind))
 
     def row_scores(self, X: Any, kind: str | None = None) -> NDArray[np.float64]:
         """How bad each row is, (rows,), higher = worse: the expected number of its wrong cells (kind "suspicion"),
@@ -198,7 +207,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         neighbouring column, and whether a rare spelling is that of several rows.
         """
         judge, encoded = self._judged(X, rows_alone=True)
-        return judge.suspicion_and_row_scores(encoded)
+        suspicion, rows = judge.suspicion_and_row_scores(encoded)
+        return encoded.table.frame.in_own_order(suspicion), rows
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the row scores: lower = worse, as in scikit-learn."""
@@ -288,9 +298,23 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     # ------------------------------------------------------------ whole columns
 
     def column_findings(self, X: Any) -> dict[str, str]:
-        """What holds for whole columns, in words: units, words for missing values; column to sentence."""
-        table = self._read(X)
-        return describe_columns(table.arrow, table.notations)
+        """What holds for whole columns, in words: units, words for missing values, another way to write than the one
+        learned; column to sentence."""
+        return describe_table(self._read(X))
+
+    def adapted_to(self, X: Any) -> tuple[CellMender, dict[str, str]]:
+        """The same model for pieces of a table that is written as X is, and which columns are so otherwise than
+        learned; column to sentence. Of a whole table this need not be asked for."""
+        reader, otherwise = self.model_.reader.adapted_to(self._read(X, rows_alone=True).arrow)
+        return self.reading({name: reader.notations[name] for name in otherwise}), otherwise
+
+    def reading(self, notations: Notations) -> CellMender:
+        """The same model, with other notations of these columns."""
+        if not notations:
+            return self
+        other = copy.copy(self)
+        other.model_ = replace(self.model_, reader=self.model_.reader.with_notations(notations))
+        return other
 
     def moved_columns(self, X: Any) -> dict[str, str]:
         """Columns that look otherwise than when the model last learned, and how; column to sentence."""
@@ -354,13 +378,16 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()
-        self.model_, encoded = learn(*self.read_to_fit(X), settings)
+        reader, table = self.read_to_fit(X)
+        refuse_unknown(settings.protect, table.names)
+        self.model_, encoded = learn(reader, table, settings)
         return encoded
 
     def _read(self, X: Any, *, rows_alone: bool = False) -> ReadTable:
         check_is_fitted(self)
         frame = read_frame(X)
-        validate_data(self, frame.native, reset=False, skip_check_array=True)
+        if frame.is_array or self.names_ is None:  # columns with names are checked by these
+            validate_data(self, frame.native, reset=False, skip_check_array=True)
         return self.model_.reader.read(frame, rows_alone=rows_alone)
 
     def _judged(self, X: Any, method: str | None = None, *, rows_alone: bool = False) -> tuple[Judge, EncodedTable]:
@@ -387,6 +414,7 @@ def load(path: str | Path, *, device: str | None = None) -> CellMender:
         mender = CellMender(**header["settings"])
         mender.device = device or mender.device
         mender.schema = None if mender.schema is None else Schema.of(mender.schema)
+        mender.protect = tuple(mender.protect)
         mender.model_ = model_of(header, weights, mender.settings())
         mender.n_features_in_ = len(mender.schema_.columns)
         if header["named"]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,25 @@ from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.guarded import write_guarded
-from cellmend.files.places import absolute, output_folder
+from cellmend.files.places import STDIN, absolute
+from cellmend.files.results import check_room, only_run, result_folder, size_of
 from cellmend.findings.finding import FINDINGS, Finding, Mended
 from cellmend.model.profile import Profile
 from cellmend.progress import progress
 from cellmend.report.page import Facts, write_report
-from cellmend.settings import Threshold
+from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.streams import Stream, ahead, read_unit
+from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
-from cellmend.table.notation import describe_columns, learn_notations, tidy, understand
-from cellmend.table.reader import check_columns
+from cellmend.table.notation import describe_columns, learn_notations, notations_to_json, tidy, understand
+from cellmend.table.otherwise import describe_table
+from cellmend.table.reader import about_others, check_columns, others
 from cellmend.table.schema import declared_kinds
-from cellmend.table.values import as_text
+from cellmend.table.values import as_text, shortened
 
+MODEL = "model.cellmend"  # in a folder of results
 SHOWN_LEVELS = 5  # of those that an update added
 
 
@@ -79,7 +82,8 @@ class Job:
         for finding in self.mended.found:
             if finding.repair is not None:
                 changes.setdefault(finding.row, {})[places[finding.column]] = as_text(finding.repair)
-        self.source.write_changed(path, self.mended.repaired, changes)
+        marks = {(each.row, places[each.column]): _comment(each) for each in self.mended.found}
+        self.source.write_changed(path, self.mended.repaired, changes, marks)
 
     def write_report(self, path: Path) -> None:
         notations, mender = self.mended.table.notations, self.mender
@@ -96,8 +100,15 @@ class Job:
             settings=settings,
             notes=self.notes,
         )
-        before, after = (understand(each, notations) for each in (self.source.table, self.mended.repaired))
+        tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
+        before, after = (understand(each, notations) for each in tables)
         write_report(path, facts, mender.schema_, before, after, self.mended.found)
+
+
+def _comment(finding: Finding) -> str:
+    """What a workbook says of a flagged cell; a changed one also what stood there."""
+    was = "" if finding.repair is None else f" It was {shortened(finding.value)}."
+    return f"{finding.reason} (suspicion {finding.suspicion:.2f}).{was}"
 
 
 @dataclass(frozen=True)
@@ -108,20 +119,24 @@ class Cleaning:
     threshold: Threshold
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
+    dry_run: bool = False  # findings and report only
+
+    def files(self, suffix: str) -> list[str]:
+        """The names of what is written of a table whose file's name ends so."""
+        return ["findings.csv", "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
     """Fit, find and repair; returns what was found and the files that were written."""
     start, folder = time.perf_counter(), wanted.folder
-    written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
-    with output_folder(folder, written, force=wanted.force):
+    names = wanted.files(source.suffix)
+    with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
         job = fit_and_judge(source, mender, wanted.threshold, notes, start)
-        for path, write in zip(
-            written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
-        ):
-            write(path)
-    return job, written
+        writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
+        for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
+            write(partial / name)
+    return job, [folder / name for name in names]
 
 
 def fit_and_judge(
@@ -130,7 +145,7 @@ def fit_and_judge(
     """Learn from a table, then find and repair in it; `start` is by time.perf_counter."""
     with kept_warnings() as warned:
         mended = mender.fit_mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows)]
+    learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows), *_file_notes(source)]
     return Job(source, mender, mended, threshold, [*_column_notes(mended), *learned], time.perf_counter() - start)
 
 
@@ -138,7 +153,7 @@ def fit(source: TableFile, mender: CellMender) -> list[str]:
     """Learn from a table; returns what a person should know about it, in sentences."""
     with kept_warnings() as notes:
         mender.fit(source.table)
-    return [*notes, *_training_notes(mender, source.table.num_rows)]
+    return [*notes, *_training_notes(mender, source.table.num_rows), *_file_notes(source)]
 
 
 def fit_and_save(source: TableFile | Stream, mender: CellMender, model: Path) -> tuple[int, list[str]]:
@@ -164,16 +179,32 @@ def judge(
     source: TableFile, mender: CellMender, threshold: Threshold, notes: Sequence[str], start: float, model: str = ""
 ) -> Job:
     """Find and repair with a model; `model` names its file if it was fitted before, `start` is by time.perf_counter."""
-    check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
-    mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes]
+    check_columns(source.table.column_names, mender.names_ or [], source.name)
+    with kept_warnings() as warned:
+        mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
+    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
+
+
+def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job, Path], None]]:
+    """What `repair` writes into single files, and how: the repaired copy, and the findings beside it.
+
+    >>> list(map(str, files_of_repair(Path("new.csv.gz"), dry_run=False)))
+    ['new.csv.gz', 'new.findings.csv']
+    """
+    copy: dict[Path, Callable[[Job, Path], None]] = {} if dry_run else {output: Job.write_repaired}
+    name = output.name.partition(".")[0]
+    return copy if output == Path(STDIN) else copy | {output.with_name(f"{name}.findings.csv"): Job.write_findings}
+
+
+def _file_notes(source: TableFile) -> list[str]:
+    """What was found out of a file, in sentences."""
+    return [f"{source.name}: {note}." for note in source.notes]
 
 
 def _column_notes(mended: Mended) -> list[str]:
     """What holds for whole columns, in sentences."""
-    described = describe_columns(mended.table.arrow, mended.table.notations)
-    return [f"{name}: {sentence}." for name, sentence in described.items()]
+    return [f"{name}: {sentence}." for name, sentence in describe_table(mended.table).items()]
 
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
@@ -198,8 +229,7 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
     if isinstance(source, Stream):
         table = conform(draw(source, limits.LEARNED, mender.model_.seed), mender, source.name)
     else:
-        table = source.table
-        check_columns(table.column_names, mender.names_ or [], source.name, in_order=True)
+        table = conform(source.table, mender, source.name)
     notes = [f"{sentence}." for sentence in mender.moved_columns(table).values()]
     before = {column.name: column.levels for column in mender.encoder_.columns}
     mender.update(table)
@@ -252,15 +282,20 @@ def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, 
     """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
     if isinstance(source, Stream):
         return _write_scores_in_pieces(source, mender, path, shown=shown)
+    table = conform(source.table, mender, source.name)
+    mender, otherwise = mender.adapted_to(table)
     write_table(path, score_table(source, mender))
-    return about_moved(mender.moved_columns(source.table.select(mender.names_))) if shown else []
+    if not shown:
+        return []
+    extra = others(source.table.column_names, mender.names_ or [])
+    return [*([f"{about_others(extra)}."] if extra else []), *about_new_rows(mender, mender.profile(table), otherwise)]
 
 
 def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
     """What `score_table` gives, each piece written before the next is judged."""
     profile: Profile | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
-    check_columns(stream.names, mender.names_ or [], stream.name)
+    mender, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
     with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show_rows:
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
@@ -270,7 +305,13 @@ def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, s
                     profile = own if profile is None else profile + own
                 done += batch.num_rows
                 show_rows(done)
-    return [] if profile is None else about_moved(mender.moved_since(profile))
+    return [] if profile is None else about_new_rows(mender, profile, otherwise)
+
+
+def about_new_rows(mender: CellMender, profile: Profile, otherwise: Mapping[str, str]) -> list[str]:
+    """What a person should know of a newer table with this profile: columns written otherwise, and those that moved."""
+    moved = {name: said for name, said in mender.moved_since(profile).items() if name not in otherwise}
+    return [*(f"{name}: {sentence}." for name, sentence in otherwise.items()), *about_moved(moved)]
 
 
 def about_moved(moved: Mapping[str, str]) -> list[str]:
@@ -319,8 +360,32 @@ class Run:
     def task(self, what: str, stream: Stream, model: Path, output: str) -> Task:
         """A task with plain values for a worker anywhere; refuses a table that does not fit the model."""
         digest = digest_of(model)
-        check_columns(stream.names, load_once(model, self.device, digest).names_ or [], stream.name)
-        return Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
+        mender = load_once(model, self.device, digest)
+        adapted, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
+        task = Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
+        notations = {name: adapted.model_.reader.notations[name] for name in otherwise}
+        return replace(task, notations=notations_to_json(notations))
+
+
+def written_of_stream(wanted: Cleaning) -> list[str]:
+    """What comes of cleaning a table of any size."""
+    names = ("findings", "report.html", MODEL) if wanted.dry_run else ("findings", "repaired", "report.html", MODEL)
+    return [str(wanted.folder / name) for name in names]
+
+
+@dataclass(frozen=True)
+class Repairing:
+    """What `repair` is asked for, of a table of any size."""
+
+    output: str  # folder
+    threshold: Threshold
+    caution: Caution = field(default_factory=Caution)
+    dry_run: bool = False  # findings only
+
+    @property
+    def written(self) -> list[str]:
+        """The folders that come of it."""
+        return [f"{self.output}/{name}" for name in (("findings",) if self.dry_run else ("findings", "repaired"))]
 
 
 def start_anew(output: str) -> None:
@@ -357,17 +422,21 @@ def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str
     how.work(task, stream, "Scoring")
     if not how.shown:
         return []
-    return about_moved(load_once(model, how.device, task.digest).moved_since(profile_of(task, stream)))
+    mender = load_once(model, how.device, task.digest)
+    otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
+    return about_new_rows(mender, profile_of(task, stream), otherwise)
 
 
-def repair_stream(stream: Stream, model: Path, output: str, threshold: Threshold, how: Run) -> Repaired:
+def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> Repaired:
     """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
-    find = how.task("find", stream, model, f"{output}/findings")
+    output, threshold = wanted.output, wanted.threshold
+    find = replace(how.task("find", stream, model, f"{output}/findings"), caution=wanted.caution)
     find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
     how.work(find, stream, "Finding")
     least = cutoff(find.output, threshold)
-    repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
-    how.work(repair, stream, "Repairing")
+    if not wanted.dry_run:
+        repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
+        how.work(repair, stream, "Repairing")
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
 
 
@@ -377,14 +446,17 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
     A run that was stopped goes on with the model that is there.
     """
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
-    model = folder / "model.cellmend"
-    for each in ("findings", "repaired") if wanted.force else ():
-        clear(str(folder / each))
+    model = folder / MODEL
+    check_room(folder, size_of(stream.url))
     folder.mkdir(parents=True, exist_ok=True)
-    if wanted.force or not model.exists():
-        drawn, notes = fit_large(stream, mender)
-        mender.save(model)
-        notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
-        sample = TableFile(stream.name, drawn)
-        judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
-    return repair_stream(stream, model, str(folder), wanted.threshold, how), notes
+    with only_run(folder):
+        for each in ("findings", "repaired") if wanted.force else ():
+            clear(str(folder / each))
+        if wanted.force or not model.exists():
+            drawn, notes = fit_large(stream, mender)
+            mender.save(model)
+            notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
+            sample = TableFile(stream.name, drawn)
+            judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+        repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
+        return repair_stream(stream, model, repairing, how), notes

@@ -38,6 +38,7 @@ PAPER: dict[str, Any] = {
     "schedule": "constant",
     "weight_decay": 0.0,
     "repair_method": "map",
+    "repair_from": 0.5,
 }
 """RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
 
@@ -45,6 +46,7 @@ Check = tuple[str, Callable[[Any], bool]]  # what a number must be, and is it th
 _WHOLE: Check = ("a whole number from 1", lambda value: isinstance(value, Integral) and int(value) >= 1)
 _COUNT: Check = ("a whole number from 0", lambda value: isinstance(value, Integral) and int(value) >= 0)
 _SHARE: Check = ("between 0 and 1", lambda value: 0 < value < 1)
+_CHANCE: Check = ("above 0 and at most 1", lambda value: 0 < value <= 1)
 _POSITIVE: Check = ("above 0", lambda value: 0 < value < math.inf)
 _NOT_NEGATIVE: Check = ("0 or above", lambda value: 0 <= value < math.inf)
 NUMBERS = {
@@ -66,12 +68,13 @@ NUMBERS = {
     "learning_rate": _POSITIVE,
     "weight_decay": _NOT_NEGATIVE,
     "threshold": _SHARE,
+    "repair_from": _CHANCE,
 }
 
 
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
+ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -155,6 +158,8 @@ class Settings:
     weight_decay: float
     repair_method: str
     threshold: float
+    repair_from: float
+    protect: Sequence[str]
     impute: bool
     schema: Any
     device: Any
@@ -219,6 +224,27 @@ class Threshold:
     def flag(self, suspicion: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which cells are flagged, in the shape of the suspicion."""
         return suspicion >= self.cutoff(suspicion)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Which of the flagged cells are changed, where that is said otherwise than when the model was fitted.
+
+    >>> Caution(protect=("price",)).settings()
+    {'protect': ('price',)}
+    """
+
+    repair_from: float | None = None  # least suspicion
+    protect: tuple[str, ...] = ()  # columns that are flagged, but never changed
+
+    def __post_init__(self) -> None:
+        if self.repair_from is not None:
+            check_number("repair_from", self.repair_from)
+
+    def settings(self) -> dict[str, Any]:
+        """As CellMender takes them; what was not said is left out."""
+        given = {"repair_from": self.repair_from, "protect": self.protect or None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:

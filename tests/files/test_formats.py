@@ -322,7 +322,7 @@ def test_two_columns_of_a_name_in_a_workbook_are_refused(tmp_path: Path) -> None
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.save(tmp_path / "a.xlsx")
-    with pytest.raises(FileError, match="must hold a table in its first sheet; it is empty"):
+    with pytest.raises(FileError, match="sheet Sheet, must hold a table; it is empty"):
         read_file(tmp_path / "a.xlsx")
     book.active.append(["a", "a"])
     book.save(tmp_path / "a.xlsx")

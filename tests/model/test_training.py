@@ -6,6 +6,7 @@ import torch
 from cellmend.errors import TrainingError
 from cellmend.model.columns import LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
+from cellmend.model.learning import threads_for
 from cellmend.model.network import RVAE, Bound, Shape, elbo, gates, rows_of, stack, unstack
 from cellmend.model.optimiser import Adam, Ascent, Watch, nothing
 from cellmend.model.training import Lesson, hide_some, train
@@ -259,3 +260,15 @@ def test_training_ends_when_nothing_is_learned_any_more() -> None:
     assert len(run(small_network(), line_cells(), epochs=60, learning_rate=1e-9, patience=3)) < 30
     assert len(run(small_network(), line_cells(), epochs=20, patience=3)) > 5
     assert len(run(small_network(), line_cells(), epochs=60, learning_rate=1e-9)) == 60
+
+
+@pytest.mark.parametrize(("rows", "wanted"), [(20, 1), (2000, 3)])
+def test_small_batches_are_trained_by_one_thread_and_the_user_gets_the_others_back(rows: int, wanted: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with threads_for(rows):
+            assert torch.get_num_threads() == wanted
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

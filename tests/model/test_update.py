@@ -146,6 +146,18 @@ def test_a_table_that_was_learned_has_not_moved(again: CellMender) -> None:
 
 
 @pytest.mark.slow
+def test_neither_a_small_table_that_was_learned_nor_those_before_it_have_moved(again: CellMender, tmp_path) -> None:
+    old, new = people(1000, *OLD, seed=0), people(150, *NEW, seed=6)
+    assert again.moved_columns(new)
+    again.set_params(epochs=1).update(new).update(people(2500, *OLD, seed=8))
+    again.save(tmp_path / "updated")
+    for mender in (again, load(tmp_path / "updated")):
+        assert mender.moved_columns(new) == {}
+        assert mender.moved_columns(old) == {}
+        assert "weight" in mender.moved_columns(new.assign(weight=85.0))
+
+
+@pytest.mark.slow
 def test_few_new_rows_change_rates_little(again: CellMender, mender: CellMender) -> None:
     again.set_params(epochs=1).update(people(20, *OLD, seed=6))
     assert again.model_.calibration.rates.rows == pytest.approx(mender.model_.calibration.rates.rows, rel=0.05)

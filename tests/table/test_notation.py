@@ -302,3 +302,16 @@ def test_a_unit_among_plain_numbers_is_strange() -> None:
 def test_bounds_of_times_are_said_to_the_second() -> None:
     assert Dates().in_words(1 + 57_895.975892 / 86_400) == "1970-01-02 16:04:55"
     assert Dates().write(0.5 + 1e-9, 0).microsecond == 0
+
+
+@pytest.mark.parametrize("word", ["k.A.", "n/d", "s/o", "K. A.", "unbekannt", "sin dato", "нет данных", "—"])
+def test_words_for_missing_of_other_languages_are_gaps_among_numbers(word: str) -> None:
+    column = pa.array([f"{n} %" for n in range(40)] + [word])
+    notation = learn_notation(column)
+    assert isinstance(notation, Numbers)
+    assert notation.read(column).values[-1].as_py() is None
+
+
+@pytest.mark.parametrize(("word", "gap"), [("k.A.", True), ("s/o", True), ("unbekannt", False), ("ND", False)])
+def test_in_a_column_of_text_only_abbreviations_without_other_meaning_are_gaps(word: str, gap: bool) -> None:
+    assert Words().is_missing(word) is gap

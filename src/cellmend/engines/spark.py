@@ -34,7 +34,7 @@ def score(df: Any, model: str | Path, *, keep: Sequence[str] = ()) -> Any:
     path = Path(model).absolute()
     digest = digest_of(path)
     names = load_once(path, digest=digest).names_ or []
-    check_columns(df.columns, [*keep, *names], "The DataFrame")
+    check_columns(df.columns, [*keep, *names], "The DataFrame", only=True)
     scores = scores_schema(names)
     if taken := [name for name in keep if name in scores.names]:
         raise EngineError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -18,13 +18,22 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from cellmend.errors import FileError
+from cellmend.files.layout import Asked, Layout, check_header_row, find_layout
 
 Changes = Mapping[int, Mapping[int, str]]  # row -> column -> new text of the cell
 
 DELIMITERS = ",;\t|"
 UNIT_SEPARATOR = "\x1f"  # a delimiter that no text holds
 LOOKED_AT = 200  # records from which the delimiter is told
-BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+MARKED = {  # encodings by their byte order marks; the one of UTF-16 begins that of UTF-32
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+    codecs.BOM_UTF8: "utf-8",
+}
+BINARY = 2**12  # bytes in which no text has a zero
+LAST_LOOKED_AT = 12  # records in which totals are looked for
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 
 
@@ -38,6 +47,7 @@ class CsvText:
     delimiter: str
     starts: NDArray[np.int64]  # (N + 1,) first byte of each record, the header first
     ends: NDArray[np.int64]  # (N + 1,) the byte after its last, line end not counted
+    notes: tuple[str, ...] = ()  # what was skipped above and below the table
 
     def with_cells(self, changes: Changes) -> bytes:
         """The file with new text in these cells and all other bytes as they were; rows count from 0 below the header.
@@ -64,12 +74,15 @@ class CsvText:
         """The same file with new text in these cells."""
         raw = self.with_cells(changes)[len(self.mark) :]
         content = raw if self.encoding.startswith("utf-8") else raw.decode(self._plain_encoding).encode()
-        return CsvText(content, self.mark, self.encoding, self.delimiter, *records(content, self.delimiter))
+        starts, ends = records(content, self.delimiter)
+        above = int(np.count_nonzero(records(self.content, self.delimiter)[0] < self.starts[0]))
+        own = slice(above, above + len(self.starts))
+        return replace(self, content=content, starts=starts[own], ends=ends[own])
 
     @property
     def _plain_encoding(self) -> str:
         """UTF-16 in the order of its mark, which is written apart."""
-        return {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(self.mark, self.encoding)
+        return MARKED.get(self.mark, self.encoding)
 
     @property
     def names(self) -> list[str]:
@@ -83,7 +96,7 @@ class CsvText:
         if len(self.starts) == 1:
             return pa.schema([(name, pa.string()) for name in names]).empty_table()
         return pa.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]))),
+            pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]), int(self.ends[-1] - self.starts[1]))),
             read_options=pa.csv.ReadOptions(column_names=names),
             parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
@@ -92,31 +105,64 @@ class CsvText:
         )
 
 
-def read_csv_text(raw: bytes, name: str, delimiter: str | None = None) -> CsvText:
+def read_csv_text(raw: bytes, name: str, asked: Asked | None = None) -> CsvText:
     """A CSV file's bytes, with encoding and delimiter found out.
 
     >>> read_csv_text("größe;x\\n1,5;a\\n".encode("cp1252"), "a.csv").delimiter
     ';'
     """
-    mark = next((mark for mark in BYTE_ORDER_MARKS if raw.startswith(mark)), b"")
-    text, encoding = _decode(raw[len(mark) :], mark)
-    content = text.encode()
+    asked = asked or Asked()
+    mark = next((mark for mark in MARKED if raw.startswith(mark)), b"")
+    text, encoding = _decode(raw[len(mark) :], mark, asked.encoding, name)
+    content = text.encode("utf-8", "surrogatepass")
     if not content.strip():
         raise FileError(f"{name} must hold a table; it is empty.")
-    starts, ends = records(content, delimiter)
+    starts, ends = records(content, asked.delimiter)
     first = [content[start:end] for start, end in zip(starts[:LOOKED_AT], ends, strict=False)]
-    delimiter = delimiter or tell_delimiter(first, content)
-    return CsvText(content, mark, encoding, delimiter, starts, ends)
+    delimiter = asked.delimiter or tell_delimiter(first, content)
+    layout = _layout(content, delimiter, starts, ends, asked.header_row, name)
+    own = slice(layout.first, layout.last)
+    return CsvText(content, mark, encoding, delimiter, starts[own], ends[own], layout.notes)
 
 
-def _decode(raw: bytes, mark: bytes) -> tuple[str, str]:
-    """As the mark says, else UTF-8, else the one that Windows wrote before."""
-    marked = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(mark)
-    for encoding in [marked] if marked else ["utf-8", "cp1252"]:
+def _layout(
+    content: bytes,
+    delimiter: str,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    header_row: int | None,
+    name: str,
+) -> Layout:
+    """Which records are the table."""
+    if header_row is not None:  # as the file counts its lines
+        newline = b"\n" if NEWLINE in content else b"\r"
+        lines = [content.count(newline, 0, int(start)) + 1 for start in starts[: header_row + 1].tolist()]
+        line = check_header_row(header_row, content.count(newline) + 1, name) + 1
+        first = next((place for place, own in enumerate(lines) if own >= line), 0)
+        return Layout(first, len(starts), ())
+
+    def split_fields(places: range) -> list[list[str]]:
+        raw = (content[starts[place] : ends[place]] for place in places)
+        return [[_unquoted(record[a:b]) for a, b in fields(record, delimiter)] for record in raw]
+
+    rows = len(starts)
+    return find_layout(split_fields(range(min(LOOKED_AT, rows))), split_fields(range(rows)[-LAST_LOOKED_AT:]), rows)
+
+
+def _decode(raw: bytes, mark: bytes, asked: str | None, name: str) -> tuple[str, str]:
+    """As the user or the mark says, else UTF-8, else the one that Windows wrote before."""
+    known = asked or MARKED.get(mark)
+    if known is None and b"\0" in raw[:BINARY]:
+        raise FileError(f"{name} must hold text; it holds binary data. Hint: is it another kind of file, or in UTF-16?")
+    for encoding in [known] if known else ["utf-8", "cp1252"]:
         try:
             return raw.decode(encoding), encoding
         except UnicodeDecodeError:
             continue
+        except LookupError:
+            raise FileError(f"--encoding must be one such as utf-8 or cp1252; {encoding!r} is none.") from None
+    if known:
+        raise FileError(f"{name} must be text in {known}; some of it is not. Hint: give another --encoding.")
     return raw.decode("latin-1"), "latin-1"
 
 
@@ -210,7 +256,9 @@ def tell_delimiter(lines: list[bytes], content: bytes) -> str:
 
     def agreement(delimiter: str) -> tuple[int, int]:
         width, times = Counter(len(fields(line, delimiter)) for line in lines).most_common(1)[0]
-        return (times, width) if width > 1 and len(fields(header, delimiter)) > 1 else (0, 0)
+        # Above a wide table there may be titles; above two columns they look like a column of one.
+        begins = len(fields(header, delimiter)) > 1 or (width > 2 and 2 * times > len(lines))
+        return (times, width) if width > 1 and begins else (0, 0)
 
     best = max(DELIMITERS, key=agreement)
     if agreement(best) > (0, 0):

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,9 +25,13 @@ from cellmend.errors import FileError
 from cellmend.files.csvtext import Changes, CsvText, misfit, read_csv_text, split
 from cellmend.files.folders import open_parts
 from cellmend.files.jsonlines import JsonLines, read_json_lines, write_json_lines
+from cellmend.files.jsontable import JsonTable, read_json_table
+from cellmend.files.layout import Asked
+from cellmend.files.opendocument import read_ods
+from cellmend.files.packed import only_table, read_bounded
 from cellmend.files.places import STDIN, find, first_line, readable
 from cellmend.files.places import whole_file as whole_file
-from cellmend.files.workbook import Workbook, read_workbook, write_workbook
+from cellmend.files.workbook import Marks, Workbook, read_workbook, write_workbook
 
 TEXTS = (".csv", ".tsv", ".txt")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}  # of texts
@@ -36,11 +40,15 @@ READERS: dict[str, Callable[[Any], pa.Table]] = {
     ".feather": pa.feather.read_table,
     ".arrow": pa.feather.read_table,
 }
-ORIGINALS: dict[str, Callable[[bytes, str], JsonLines | Workbook]] = {  # kept, so that a copy differs little
+ORIGINALS: dict[
+    str, Callable[[bytes, str, Asked], JsonLines | JsonTable | Workbook]
+] = {  # kept, so that a copy differs little
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
+    ".json": read_json_table,
     ".xlsx": read_workbook,
 }
+ODS, ZIP = ".ods", ".zip"
 WRITERS: dict[str, Callable[[pa.Table, Path], Any]] = {
     ".parquet": pa.parquet.write_table,
     ".feather": pa.feather.write_feather,
@@ -60,15 +68,25 @@ class TableFile:
     kind: str = ".parquet"  # the suffix without compression
     compression: str | None = None
     csv: CsvText | None = None  # of a CSV file
-    original: JsonLines | Workbook | None = None  # of a file of these kinds
+    original: JsonLines | JsonTable | Workbook | None = None  # of a file of these kinds
+    told: tuple[str, ...] = ()  # notes on a file of another kind
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found out of the file and a person should know, in words."""
+        own = self.csv or self.original
+        return self.told if own is None else own.notes
 
     @property
     def suffix(self) -> str:
         """How the name of a copy of the same kind ends, such as ".csv.gz"."""
         return self.kind + next((end for end, name in COMPRESSIONS.items() if name == self.compression), "")
 
-    def write_changed(self, path: Path, changed: pa.Table, changes: Changes) -> None:
-        """Write a copy of the same kind: `changes` of text into a CSV file, the cells of `changed` into others."""
+    def write_changed(self, path: Path, changed: pa.Table, changes: Changes, marks: Marks | None = None) -> None:
+        """Write a copy of the same kind: `changes` of text into a CSV file, the cells of `changed` into others.
+
+        In a workbook the cells in `marks` are coloured and commented.
+        """
         if str(path) == STDIN:
             if self.csv is None:
                 raise FileError(f"Only CSV can be written to standard output; {self.name} is {self.kind}.")
@@ -79,6 +97,8 @@ class TableFile:
         with whole_file(path) as temporary:
             if self.csv is not None:
                 write_bytes(temporary, self.csv.with_cells(changes), self.compression)
+            elif isinstance(self.original, Workbook):
+                write_bytes(temporary, self.original.with_table(changed, marks))
             elif self.original is not None:
                 write_bytes(temporary, self.original.with_table(changed))
             else:
@@ -88,27 +108,60 @@ class TableFile:
 # ---------------------------------------------------------------- reading
 
 
-def read_file(place: str | Path, delimiter: str | None = None) -> TableFile:
-    """The table in a file or a folder of Parquet files, at a path or a URL; `-` is CSV on standard input."""
+def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
+    """The table in a file or a folder of Parquet files, at a path or a URL; `-` is CSV on standard input.
+
+    `asked` is what the user says of the file.
+    """
+    asked = asked or Asked()
     if str(place) == STDIN:
-        return _read_csv(sys.stdin.buffer.read(), "standard input", delimiter=delimiter)
+        return _read_csv(sys.stdin.buffer.read(), "standard input", asked)
     system, path, found = find(place)
     name = found.base_name
     if found.type == FileType.Directory:
         return TableFile(name, open_parts(str(place)).table())
+    if name.lower().endswith(ZIP):
+        content, inside = only_table(_content(system, path, name), name, tuple(known_endings()))
+        return read_bytes(content, inside, asked)
     kind, compression = kind_of(name)
     with readable(name, kind):
-        if kind in TEXTS:
-            text = _content(system, path, compression)
-            return _read_csv(text, name, kind, compression, "\t" if kind == ".tsv" else delimiter)
-        original = ORIGINALS[kind](_content(system, path), name) if kind in ORIGINALS else None
-        if original is None:
+        if kind in READERS:
             with system.open_input_file(path) as file:
                 table = READERS[kind](file)
-        else:
-            table = original.table
-    _refuse_twins(table.column_names, name)
-    return TableFile(name, table, kind, original=original)
+            _refuse_twins(table.column_names, name)
+            return TableFile(name, table, kind)
+        content = _content(system, path, name, compression)
+    return _read_content(content, name, asked, kind, compression)
+
+
+def read_bytes(content: bytes, name: str, asked: Asked) -> TableFile:
+    """The table in a file of this name that has this content, not compressed."""
+    kind, compression = kind_of(name)
+    with readable(name, kind):
+        if kind in READERS:
+            table = READERS[kind](pa.BufferReader(content))
+            _refuse_twins(table.column_names, name)
+            return TableFile(name, table, kind)
+        if compression:
+            content = read_bounded(pa.input_stream(pa.BufferReader(content), compression), len(content), name)
+    return _read_content(content, name, asked, kind, None)
+
+
+def _read_content(content: bytes, name: str, asked: Asked, kind: str, compression: str | None) -> TableFile:
+    if kind in TEXTS:
+        return _read_csv(content, name, asked, kind, compression)
+    if kind == ODS:
+        table, notes = read_ods(content, name, asked)
+        _refuse_twins(table.column_names, name)
+        return TableFile(name, table, ".xlsx", told=notes)
+    original = ORIGINALS[kind](content, name, asked)
+    _refuse_twins(original.table.column_names, name)
+    return TableFile(name, original.table, kind, original=original)
+
+
+def known_endings() -> list[str]:
+    """How the names of tables end, compressed or not."""
+    return [*(text + end for text in TEXTS for end in ("", *COMPRESSIONS)), *READERS, *ORIGINALS, ODS]
 
 
 def kind_of(name: str) -> tuple[str, str | None]:
@@ -120,8 +173,10 @@ def kind_of(name: str) -> tuple[str, str | None]:
     suffixes = ["", *(suffix.lower() for suffix in PurePosixPath(name).suffixes)]
     compression = COMPRESSIONS.get(suffixes[-1])
     kind = suffixes[-2] if compression else suffixes[-1]
-    if kind not in TEXTS and (compression or kind not in (*READERS, *ORIGINALS)):
-        known = ", ".join([*TEXTS, *READERS, *ORIGINALS])
+    if kind == ".xls":
+        raise FileError(f"{name} is a workbook of before 2007. Hint: save it as .xlsx, which can be read.")
+    if kind not in TEXTS and (compression or kind not in (*READERS, *ORIGINALS, ODS)):
+        known = ", ".join([*TEXTS, *READERS, *ORIGINALS, ODS, ZIP])
         raise FileError(f"{name} must end in one of {known} (the first three also compressed: .gz, .zst, .bz2).")
     return kind, compression
 
@@ -135,9 +190,11 @@ def is_text(name: str) -> bool:
     return name.lower().endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS)))
 
 
-def _content(system: FileSystem, path: str, compression: str | None = None) -> bytes:
+def _content(system: FileSystem, path: str, name: str, compression: str | None = None) -> bytes:
     with system.open_input_stream(path, compression=compression) as stream:
-        return bytes(stream.read())
+        if compression is None:
+            return bytes(stream.read())
+        return read_bounded(stream, system.get_file_info(path).size or 0, name)
 
 
 def _refuse_twins(names: list[str], name: str) -> None:
@@ -149,13 +206,12 @@ def _refuse_twins(names: list[str], name: str) -> None:
 
 def read_packed(packed: bytes, name: str) -> TableFile:
     """A CSV table from the bytes of a gzip file; a copy of it is not packed."""
-    return _read_csv(pa.input_stream(pa.BufferReader(packed), compression="gzip").read(), name)
+    return _read_csv(pa.input_stream(pa.BufferReader(packed), compression="gzip").read(), name, Asked())
 
 
-def _read_csv(
-    raw: bytes, name: str, kind: str = ".csv", compression: str | None = None, delimiter: str | None = None
-) -> TableFile:
-    text = read_csv_text(raw, name, delimiter)
+def _read_csv(raw: bytes, name: str, asked: Asked, kind: str = ".csv", compression: str | None = None) -> TableFile:
+    tabs = kind == ".tsv" and asked.delimiter is None
+    text = read_csv_text(raw, name, replace(asked, delimiter="\t") if tabs else asked)
     _refuse_twins(text.names, name)
     try:
         table = text.table()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from cellmend.errors import FileError
 from cellmend.files.cells import column_of, differences, typed_like
+from cellmend.files.layout import Asked
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class JsonLines:
     lines: list[bytes]  # line ends included
     places: list[int]  # (N,) the line of each row
     table: pa.Table
+    notes: tuple[str, ...] = ()
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; a line in which none differs is as it was."""
@@ -33,7 +35,7 @@ class JsonLines:
         return b"".join(lines)
 
 
-def read_json_lines(content: bytes, name: str) -> JsonLines:
+def read_json_lines(content: bytes, name: str, asked: Asked | None = None) -> JsonLines:
     """A JSON Lines file's bytes; columns are all names that occur, in the order in which they do."""
     lines = content.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if line.strip()]
@@ -45,10 +47,25 @@ def read_json_lines(content: bytes, name: str) -> JsonLines:
 
 
 def _json_object(line: bytes, name: str, number: int) -> dict[str, Any]:
-    with suppress(ValueError):
-        if isinstance(found := json.loads(line), dict):
+    with suppress(json.JSONDecodeError, UnicodeDecodeError):
+        if isinstance(found := _parsed(line, name, number), dict):
             return found
     raise FileError(f"{name} must hold a JSON object in every line; line {number} holds none.")
+
+
+def _parsed(line: bytes, name: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise FileError(f"{name} must hold a JSON object in every line; line {number} is nested too deeply.") from None
+    except json.JSONDecodeError:
+        raise
+    except UnicodeDecodeError:
+        raise
+    except ValueError:
+        raise FileError(
+            f"{name} must hold numbers that can be read; one in line {number} has thousands of digits."
+        ) from None
 
 
 def _with_values(line: bytes, values: Mapping[str, Any]) -> bytes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -125,10 +126,12 @@ def first_line(error: Exception) -> str:
 def _hidden_until_whole(system: FileSystem, path: str) -> Iterator[str]:
     """A hidden name beside `path` to write under. It becomes `path` at the end, and is removed if that fails.
 
-    A process that is killed leaves at most the hidden file.
+    A process that is killed leaves at most the hidden file, which the next that writes there removes.
     """
     folder, _, name = path.rpartition("/")
     temporary = f"{folder}/.{name}.{os.getpid()}-{threading.get_ident()}"
+    if isinstance(system, LocalFileSystem):
+        _tidy(Path(folder), name)
     try:
         yield temporary
         if isinstance(system, LocalFileSystem):
@@ -139,6 +142,24 @@ def _hidden_until_whole(system: FileSystem, path: str) -> Iterator[str]:
         if system.get_file_info(temporary).type == FileType.File:
             system.delete_file(temporary)
         raise
+
+
+def _tidy(folder: Path, name: str) -> None:
+    """Remove what processes that are no more left half-written of a file."""
+    for each in folder.glob(f".{glob.escape(name)}.*-*"):
+        process = each.name.rpartition(".")[2].partition("-")[0]
+        if process.isdigit() and os.name == "posix" and not _lives(int(process)):
+            each.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # that of another user
+        return True
+    return True
 
 
 @contextmanager
@@ -160,24 +181,3 @@ def refuse_to_overwrite(paths: Iterable[Path], *, force: bool) -> None:
     for path in paths:
         if path.exists() and not force:
             raise FileError(f"{path} is there already. Hint: choose another place with -o, or add --force.")
-
-
-def check_outputs(paths: Sequence[Path], *, force: bool) -> None:
-    """Stop before the work if a file would be overwritten, or has no folder to be in."""
-    files = [path for path in paths if path != Path(STDIN)]
-    refuse_to_overwrite(files, force=force)
-    for path in files:
-        if not path.parent.is_dir():
-            raise FileError(f"{path} must be in a folder that is there; {path.parent} is none.")
-
-
-@contextmanager
-def output_folder(folder: Path, files: Iterable[Path], *, force: bool) -> Iterator[None]:
-    """A folder for these files, made before the work to see that it can be; removed if nothing was written to it."""
-    refuse_to_overwrite(files, force=force)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        if not any(folder.iterdir()):
-            folder.rmdir()

@@ -1,67 +1,137 @@
-"""Workbooks (.xlsx): the table in the first sheet; other sheets, formulas and formats stay as they were."""
+"""Workbooks (.xlsx): a table in one of the sheets; other sheets, formulas and formats stay as they were."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cellmend.errors import FileError
+from cellmend.errors import FileError, did_you_mean
 from cellmend.files.cells import as_text, column_of, differences, typed_like
-from cellmend.files.csvtext import named
+from cellmend.files.csvtext import LAST_LOOKED_AT, LOOKED_AT, named
+from cellmend.files.layout import Asked, Layout, check_header_row, find_layout
 from cellmend.files.places import first_line
+
+FLAGGED, REPAIRED = "FFF2CC", "D9EAD3"  # colours of cells that were left as found, and of those that were changed
+AUTHOR = "cellmend"
+
+Marks = Mapping[tuple[int, int], str]  # row and column of flagged cells, and what is said of them
 
 
 @dataclass(frozen=True)
 class Workbook:
-    """An .xlsx file and where the table lies in its first sheet."""
+    """An .xlsx file and where the table lies in one of its sheets."""
 
     content: bytes
+    sheet: int  # its place among the worksheets
     top: int  # the table's first row below its header, as the sheet counts
     columns: list[int]  # (D,) likewise
     table: pa.Table
+    notes: tuple[str, ...] = ()
 
-    def with_table(self, changed: pa.Table) -> bytes:
-        """The workbook with the cells of this table; those that do not differ, and all else, are as they were."""
+    def with_table(self, changed: pa.Table, marks: Marks | None = None) -> bytes:
+        """The workbook with the cells of this table, and flagged ones coloured and commented; all else is as it was."""
         workbook = _openpyxl().load_workbook(io.BytesIO(self.content), rich_text=True)
-        for row, cells in differences(self.table, changed).items():
+        sheet, differ = workbook.worksheets[self.sheet], differences(self.table, changed)
+        for row, cells in differ.items():
             for column, new in cells.items():
-                cell = workbook.worksheets[0].cell(self.top + row, self.columns[column])
+                cell = sheet.cell(self.top + row, self.columns[column])
                 cell.value = None if new == "" else typed_like(cell.value, new)
                 if isinstance(cell.value, str):
                     cell.data_type = "s"  # also if it looks like a formula
+        for (row, column), said in (marks or {}).items():
+            colour = REPAIRED if column in differ.get(row, {}) else FLAGGED
+            _mark(sheet.cell(self.top + row, self.columns[column]), colour, said)
         whole = io.BytesIO()
         workbook.save(whole)
         return whole.getvalue()
 
 
-def read_workbook(content: bytes, name: str) -> Workbook:
-    """A workbook's bytes; the first row with a filled cell is the header."""
-    rows = _sheet(content, name)
-    filled = [place for place, row in enumerate(rows) if any(cell is not None for cell in row)]
+def _mark(cell: Any, colour: str, said: str) -> None:
+    from openpyxl.comments import Comment  # type: ignore[import-untyped]
+    from openpyxl.styles import PatternFill  # type: ignore[import-untyped]
+
+    cell.fill = PatternFill("solid", start_color=colour)
+    before = f"{cell.comment.text}\n" if cell.comment else ""
+    cell.comment = Comment(before + said, AUTHOR)
+
+
+def read_workbook(content: bytes, name: str, asked: Asked | None = None) -> Workbook:
+    """A workbook's bytes; the table is in the first sheet that has one, or in the one asked for."""
+    asked = asked or Asked()
+    sheets = _sheets(content, name)
+    title, notes = choose_sheet(sheets, asked.sheet, name)
+    found = lay_out(sheets[title], asked.header_row, f"{name}, sheet {title},")
+    place = list(sheets).index(title)
+    return Workbook(content, place, found.top, found.columns, found.table, (*notes, *found.notes))
+
+
+class Grid(NamedTuple):
+    """A table found among the cells of a sheet."""
+
+    top: int  # its first row below the header, from 1
+    columns: list[int]  # from 1
+    table: pa.Table
+    notes: tuple[str, ...]
+
+
+def lay_out(rows: Sequence[Sequence[Any]], header_row: int | None, name: str) -> Grid:
+    """The table among the rows of a sheet, some shorter than others; empty columns are no part of it."""
+    filled = [place for place, row in enumerate(rows) if _is_filled(row)]
     if not filled:
-        raise FileError(f"{name} must hold a table in its first sheet; it is empty.")
-    header, *body = rows[filled[0] : filled[-1] + 1]
-    width = max(map(len, rows))
-    across = [[row[column] if column < len(row) else None for row in (header, *body)] for column in range(width)]
+        raise FileError(f"{name} must hold a table; it is empty.")
+    width, start, end = max(map(len, rows)), filled[0], filled[-1] + 1
+    texts = [
+        ["" if cell is None else as_text(cell) for cell in (*row, *[None] * (width - len(row)))]
+        for row in rows[start:end]
+    ]
+    used = [column for column in range(width) if any(row[column].strip() for row in texts)]
+    looked = [[row[column] for column in used] for row in texts]
+    layout = find_layout(looked[:LOOKED_AT], looked[-LAST_LOOKED_AT:], len(looked))
+    if header_row is not None:
+        layout = Layout(max(check_header_row(header_row, len(rows), name) - start, 0), len(looked), ())
+    body = rows[start + layout.first : start + layout.last]
+    across = [[row[column] if column < len(row) else None for row in body] for column in range(width)]
     columns = [column for column, cells in enumerate(across) if any(cell is not None for cell in cells)]
     names = named(["" if cells[0] is None else as_text(cells[0]) for cells in across])
     table = pa.table([column_of(across[column][1:]) for column in columns], names=[names[column] for column in columns])
-    return Workbook(content, filled[0] + 2, [column + 1 for column in columns], table)
+    return Grid(start + layout.first + 2, [column + 1 for column in columns], table, layout.notes)
 
 
-def _sheet(content: bytes, name: str) -> list[Sequence[Any]]:
-    """The rows of the first sheet, some shorter than others, with the values of formulas."""
+def _is_filled(row: Sequence[Any]) -> bool:
+    return any(cell is not None for cell in row)
+
+
+def choose_sheet(sheets: Mapping[str, list[Any]], asked: str | None, name: str) -> tuple[str, list[str]]:
+    """The title of the sheet that was asked for, by name or number, or of the first with content; and a note."""
+    titles = list(sheets)
+    used = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
+    if not titles:
+        raise FileError(f"{name} must hold a sheet with a table; it has none.")
+    if asked is None:
+        title = used[0] if used else titles[0]
+        return title, [f"of {len(used)} sheets with content {title} is read (--sheet)"] if len(used) > 1 else []
+    if asked in titles:
+        return asked, []
+    if asked.isdecimal() and 1 <= int(asked) <= len(titles):
+        return titles[int(asked) - 1], []
+    raise FileError(
+        f"--sheet must be one of {', '.join(titles)}, or a number from 1; it is {asked!r}.{did_you_mean(asked, titles)}"
+    )
+
+
+def _sheets(content: bytes, name: str) -> dict[str, list[Sequence[Any]]]:
+    """The rows of every sheet by its title, with the values of formulas."""
     openpyxl = _openpyxl()
     try:
         workbook = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-        sheet = workbook.worksheets[0]
-        sheet.reset_dimensions()  # which some programs write wrong
-        return list(sheet.iter_rows(values_only=True))
+        for sheet in workbook.worksheets:
+            sheet.reset_dimensions()  # which some programs write wrong
+        return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in workbook.worksheets}
     except Exception as error:  # whatever openpyxl stumbles over
         raise FileError(f"{name} must be an .xlsx workbook; it cannot be read as one ({first_line(error)}).") from None
 

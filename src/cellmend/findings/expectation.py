@@ -35,6 +35,7 @@ class Expectation:
     high: float
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
     meant: float  # of the values that may have been meant the likeliest; NaN if there are none
+    outside: bool = False  # does the repair itself lie outside of the middle nine tenths, as between two humps?
     matter: tuple[int, ...] = ()  # columns that matter most to the expectation; model columns
 
 
@@ -48,6 +49,7 @@ def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, m
     repair = seen.values[rows, columns]
     # The mean of a distribution with several humps can lie outside of the middle nine tenths.
     held = cells.values[rows, columns]
+    outside = (repair < low) | (repair > high)  # False where there are no bounds
     numbers = torch.stack([held, repair, torch.minimum(low, repair), torch.maximum(high, repair)])  # (4, F)
     likely: list[list[tuple[int, float]]] = [[] for _ in rows]
     for span, probabilities in probabilities_of(network, seen.decoded):
@@ -58,9 +60,10 @@ def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, m
             likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
     chosen = _choose(network, cells, seen, meant)
     places = zip(rows.tolist(), columns.tolist(), strict=True)
+    found = zip(places, *numbers.tolist(), likely, outside.tolist(), strict=True)
     return [
-        Expectation(row, column, value, mean, least, most, levels, chosen.get((row, column), np.nan))
-        for (row, column), value, mean, least, most, levels in zip(places, *numbers.tolist(), likely, strict=True)
+        Expectation(row, column, value, mean, least, most, levels, chosen.get((row, column), np.nan), apart)
+        for (row, column), value, mean, least, most, levels, apart in found
     ]
 
 

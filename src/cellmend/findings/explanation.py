@@ -81,9 +81,33 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
     return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why, suspect.cause)
 
 
+def _reached(expected: Expectation, column: EncodedColumn) -> bool:
+    """Does the repair lie where the column's own values lie?"""
+    return column.reach[0] <= expected.repair <= column.reach[1]
+
+
+def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) -> Finding:
+    """The finding without its repair if the column is protected, or if the cell may well be right.
+
+    >>> car = Finding(3, "price", 1.5e6, 0.7, 15000.0, None, None, "price is 1500000")
+    >>> left_as_found(car, 0.9, []).reason
+    'price is 1500000. Left as it is: it may be right; if not, it was probably 15000'
+    """
+    if finding.repair is None:
+        return finding
+    if finding.column in protect:
+        why = "the column is protected; it was probably"
+    elif finding.suspicion < repair_from:
+        why = "it may be right; if not, it was probably"
+    else:
+        return finding
+    said = f"{finding.reason}. Left as it is: {why} {shortened(finding.repair)}"
+    return replace(finding, repair=None, reason=said)
+
+
 def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
     chance = expected.likely[0][1] if expected.likely else 0.0
-    is_open = column.is_open(expected.low, expected.high, chance)
+    is_open = column.is_open(expected.low, expected.high, chance) or expected.outside or not _reached(expected, column)
     best = expected.meant if column.few else expected.repair  # of few numbers one that the column has
     return None if abstain and is_open else words.write(column, best)
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from cellmend.errors import SettingError, did_you_mean
 from cellmend.findings.expectation import Expectation, expect, with_reasons
-from cellmend.findings.explanation import explain, explain_suspect, swapped
+from cellmend.findings.explanation import explain, explain_suspect, left_as_found, swapped
 from cellmend.findings.finding import Finding, Mended
 from cellmend.findings.keeping import in_keeping
 from cellmend.findings.wording import Wording
@@ -24,6 +25,7 @@ from cellmend.model.judge import Judge
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
+from cellmend.table.texts import Unread
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 
@@ -44,7 +46,8 @@ class Finder:
 
     def find(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
-        table = encoded.table
+        table, settings = encoded.table, self.judge.settings
+        refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
         suspects = {(each.row, each.column): each for each in table.suspects}
         modelled = set(self.encoder.positions)
@@ -59,10 +62,10 @@ class Finder:
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
         found = [finding for _, finding in ranked]
-        if not self.abstains:
-            return found
-        rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
-        return in_keeping(swapped(found), table, rules)
+        if self.abstains:
+            rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
+            found = in_keeping(swapped(found), table, rules)
+        return [left_as_found(each, settings.repair_from, settings.protect) for each in found]
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""
@@ -79,6 +82,9 @@ class Finder:
         for each in table.suspects:  # the model takes some of them for missing
             if each.column in places:
                 gaps[each.row, places[each.column]] = False
+        unread = [name for name, notation in table.notations.items() if isinstance(notation, Unread)]
+        protected = {*self.judge.settings.protect, *unread}
+        gaps[:, [column.name in protected for column in self.encoder.columns]] = False
         filled = replace(table, frame=replace(table.frame, native=repaired))
         writers = Wording(table, self.encoder).writers()
         return self.encoder.replace(filled, torch.cat(values).numpy(), gaps, writers)
@@ -124,6 +130,19 @@ class Finder:
             ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)
             for each in [*with_reasons(network, cells, examined.trusted, why), *others]:
                 yield ranks[each.row][each.column], replace(each, row=int(rows[each.row]))
+
+
+def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:
+    """Stop if a column to protect is not there: it would be changed.
+
+    >>> refuse_unknown(["prize"], ["price"])
+    Traceback (most recent call last):
+    cellmend.errors.SettingError: protect must name columns of the table; 'prize' is none. Did you mean 'price'?
+    """
+    for name in protected:
+        if name not in names:
+            hint = did_you_mean(str(name), names)
+            raise SettingError(f"protect must name columns of the table; {name!r} is none.{hint}")
 
 
 def _exact(suspicion: float) -> float:

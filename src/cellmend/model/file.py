@@ -63,7 +63,7 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
         plain["random_state"] = None
     if settings.schema is not None:
         plain["schema"] = Schema.of(settings.schema).to_dict()
-    return plain | {"device": str(settings.device)}
+    return plain | {"device": str(settings.device), "protect": list(settings.protect)}
 
 
 @contextmanager

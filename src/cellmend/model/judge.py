@@ -15,7 +15,7 @@ from torch.nn.functional import softplus
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
 from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
-from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
+from cellmend.model.hidden import judge_hidden, log_hidden
 from cellmend.model.model import Model
 from cellmend.model.network import Alpha, Bound
 from cellmend.model.published import (
@@ -28,7 +28,6 @@ from cellmend.model.published import (
 )
 from cellmend.model.suspicion import (
     ErrorRates,
-    expected_errors,
     hiding_alpha,
     log_odds,
     suspicion_alone,
@@ -93,16 +92,14 @@ class Judge:
     # ------------------------------------------------------------ of rows
 
     def row_scores(self, encoded: EncodedTable, kind: str | None = None) -> Floats:
-        """How bad each row is, (N,): its expected number of wrong cells, or the paper's sums."""
+        """How bad each row is, (N,): its expected number of wrong cells, at least the suspicion of its most suspicious
+        one, or the paper's sums."""
         kind = self._score_kind(kind)
         if kind != "suspicion":
             return self._score(encoded, {"pi": cell_pi_clamped, "nll": cell_nll}[kind])[0].sum(axis=1)
         if not self.hides:
             return self._score(encoded, self._suspicion)[0].sum(axis=1)
-        cells = encoded.cells[filled_up(torch.arange(len(encoded.cells)))].to(self.model.device)
-        ratio = self.excused(hidden_ratio(self.model.network, cells), cells)
-        errors = expected_errors(ratio, cells, self.rates).cpu().numpy()
-        return errors[: len(encoded.cells)] + self.suspected(encoded.table)
+        return self.suspicion_and_row_scores(encoded)[1]
 
     def suspicion_and_row_scores(self, encoded: EncodedTable) -> tuple[Floats, Floats]:
         """Both at once, (N, all columns) and (N,), each row judged by itself."""
@@ -113,8 +110,11 @@ class Judge:
                 "Hint: set_params(repair_method='map')."
             )
         cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
-        more = self.suspected(encoded.table) if self.hides else 0.0
-        return self._with_suspects(encoded.table, cells), rows.sum(axis=1) + more
+        whole = self._with_suspects(encoded.table, cells)
+        if not self.hides:
+            return whole, rows.sum(axis=1)
+        # The one is judged with the other cells of its row, the other without those that look wrong themselves.
+        return whole, np.maximum(rows.sum(axis=1) + self.suspected(encoded.table), whole.max(axis=1))
 
     def suspected(self, table: ReadTable) -> Floats:
         """Suspicion of the cells of each row that the model does not see, (N,)."""

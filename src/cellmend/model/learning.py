@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +32,7 @@ SMALL_TABLE = 4000  # rows
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
 RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
 FULL_RATE = 256
+SMALL_BATCH = 256  # rows of a step that one thread does as fast as two
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,19 @@ def climb(
         settings.patience,
     )
     generator = torch.Generator(lesson.cells.values.device).manual_seed(seed)
-    with progress("Fitting", settings.epochs, shown=settings.verbose) as show:
+    with threads_for(batch_size), progress("Fitting", settings.epochs, shown=settings.verbose) as show:
         return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
+
+
+@contextmanager
+def threads_for(batch_size: int) -> Iterator[None]:
+    """One thread for small batches: several gain nothing, and on a busy machine they wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if batch_size <= SMALL_BATCH else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Model:

@@ -22,6 +22,7 @@ from cellmend.model.encoding import Cells
 LEAST_MOVED = 0.02  # bits: a Gaussian that moved by a third of its deviation, or 2 % of the cells that became 10 %
 SURE = 4.5  # standard deviations of a normal that chance must be beaten by: once in 300,000 columns
 LEAST_EXPECTED = 5  # cells of a bin, in the smaller table; rarer bins count as one, or chance would look like a move
+REMEMBERED = 12  # tables that the model learned from, each with a profile of its own
 RECENT = 2000  # rows that a profile should be about: of a smaller update the rows before it keep a part
 
 Floats = NDArray[np.float64]
@@ -79,6 +80,7 @@ class Profile:
 
     rows: int
     columns: tuple[ColumnProfile, ...]
+    learned: tuple[Profile, ...] = ()  # of each table by itself, if several were learned from, the newest last
 
     @classmethod
     def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Profile:
@@ -99,13 +101,15 @@ class Profile:
 
     def grown(self, columns: Sequence[EncodedColumn]) -> Profile:
         """With room for the levels that these columns have at their ends by now."""
-        return replace(self, columns=tuple(_grown(own, c) for own, c in zip(self.columns, columns, strict=True)))
+        own = tuple(_grown(own, column) for own, column in zip(self.columns, columns, strict=True))
+        return replace(self, columns=own, learned=tuple(each.grown(columns) for each in self.learned))
 
     def followed_by(self, new: Profile) -> Profile:
         """The newer one; if it is about few rows, with a part of this one to make up RECENT rows."""
         share = min(max(RECENT - new.rows, 0) / max(self.rows, 1), 1.0)
         kept = Profile(round(share * self.rows), tuple(column.times(share) for column in self.columns))
-        return kept + new
+        before = self.learned or (replace(self, learned=()),)
+        return replace(kept + new, learned=(*before, new)[-REMEMBERED:])
 
     def draw(self, rows: int, rng: np.random.Generator) -> Cells:
         """Cells (rows, D) with every column as it was by itself, and nothing to do with the others."""
@@ -114,7 +118,8 @@ class Profile:
         return Cells(values, observed)
 
     def to_json(self) -> dict[str, Any]:
-        return {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}
+        own = {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}
+        return own | ({"learned": [each.to_json() for each in self.learned]} if self.learned else {})
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> Profile:
@@ -122,7 +127,7 @@ class Profile:
             ColumnProfile(tuple(each["edges"]), tuple(each["counts"]), each["missing"], each["impossible"])
             for each in entry["columns"]
         ]
-        return cls(entry["rows"], tuple(columns))
+        return cls(entry["rows"], tuple(columns), tuple(cls.from_json(each) for each in entry.get("learned", ())))
 
 
 def _bins(column: EncodedColumn, values: NDArray[np.float32]) -> ColumnProfile:
@@ -141,10 +146,12 @@ def _grown(profile: ColumnProfile, column: EncodedColumn) -> ColumnProfile:
 
 
 def moved(columns: Sequence[EncodedColumn], then: Profile, now: Profile, write: Writer) -> dict[str, str]:
-    """Columns that are no longer as they were, and how they moved, in a sentence each."""
+    """Columns that are as in none of the tables learned from, and how they moved, in a sentence each."""
     found = {}
-    for column, before, after in zip(columns, then.columns, now.columns, strict=True):
-        if said := list(_moves(column, before, after, write)):
+    for place, (column, after) in enumerate(zip(columns, now.columns, strict=True)):
+        tables = [list(_moves(column, each.columns[place], after, write)) for each in (then, *then.learned)]
+        if all(tables):
+            said = tables[0]
             found[column.name] = f"{column.name} moved since the model learned: {'; '.join(said)}"
     return found
 

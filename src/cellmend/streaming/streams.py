@@ -99,6 +99,11 @@ def read_unit(url: str, unit: Unit, names: Sequence[str]) -> Iterator[pa.RecordB
                 yield pa.record_batch(columns, schema=schema)
 
 
+def head(stream: Stream) -> pa.RecordBatch:
+    """The first rows of a table, as many as are held at once."""
+    return next(iter(read_unit(stream.url, stream.units[0], stream.names)))
+
+
 def _batches(file: Any, unit: Unit, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if part_kind(unit.file) == ".parquet":
         # Not by pyarrow.dataset, which decodes row groups as a whole, and not buffered ahead: what is, pyarrow keeps

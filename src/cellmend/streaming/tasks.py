@@ -6,13 +6,14 @@ the other, or on a cluster (engines).
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache, reduce
 from operator import add
 from pathlib import Path
@@ -28,9 +29,10 @@ from cellmend.errors import StreamError
 from cellmend.estimator import CellMender, load
 from cellmend.files.places import filesystem, listed, whole_stream
 from cellmend.model.profile import Profile
-from cellmend.settings import LEAST_FLAGGED, Threshold
+from cellmend.settings import LEAST_FLAGGED, Caution, Threshold
 from cellmend.streaming.batches import conform, find_batch, repair_batch, score_batch
 from cellmend.streaming.streams import Stream, Unit, ahead, read_unit
+from cellmend.table.notation import notations_from_json
 
 MANIFEST = "_manifest.json"  # what begins so is no part of a table
 PROFILE = "cellmend.summary"  # key of the metadata of a part with scores
@@ -50,6 +52,8 @@ class Task:
     device: str = "cpu"
     least: float = LEAST_FLAGGED  # suspicion of a finding, or of a repair
     findings: str = ""  # folder with findings, of "repair"
+    caution: Caution = field(default_factory=Caution)  # of "find"
+    notations: Mapping[str, Any] = field(default_factory=dict)  # of columns written otherwise than learned, as JSON
 
     def part(self, unit: Unit) -> str:
         """The file that a unit becomes."""
@@ -108,8 +112,14 @@ def do_unit(task: Task, unit: Unit) -> int:
     return unit.rows
 
 
+def mender_of(task: Task) -> CellMender:
+    """The model of a task, for tables that are written as that of the task is."""
+    loaded = load_once(task.model, task.device, task.digest)
+    return loaded.reading(notations_from_json(task.notations))
+
+
 def _profile(task: Task, batch: pa.RecordBatch) -> str:
-    mender = load_once(task.model, task.device, task.digest)
+    mender = mender_of(task)
     return json.dumps(mender.profile(conform(batch, mender, "The batch")).to_json())
 
 
@@ -135,9 +145,10 @@ def _work(task: Task, unit: Unit) -> Callable[[pa.RecordBatch, int], pa.RecordBa
         system, folder = filesystem(task.findings)
         lines = pa.parquet.read_table(f"{folder}/{task.part(unit)}", filesystem=system)
         return lambda batch, first: repair_batch(batch, lines, least=task.least, first_row=first)
-    model = load_once(task.model, task.device, task.digest)
+    model = mender_of(task)
     name = unit.file.rpartition("/")[2]
     if task.what == "find":
+        model = copy.copy(model).set_params(**task.caution.settings())
         return lambda batch, first: find_batch(model, batch, least=task.least, first_row=first, name=name)
     return lambda batch, first: score_batch(model, batch, name=name)
 

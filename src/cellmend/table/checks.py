@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,6 +112,11 @@ class Checks:
             return set()
         found = self.texts[name].judge(dict.fromkeys(pc.unique(plain(table[name]).drop_null()).to_pylist(), 1))
         return {text for text, verdict in found.items() if verdict.suspicion >= DOUBTFUL}
+
+    def without(self, names: Container[str]) -> Checks:
+        """What is not about the texts of these columns."""
+        texts = {name: learned for name, learned in self.texts.items() if name not in names}
+        return replace(self, texts=texts, numbers={n: words for n, words in self.numbers.items() if n not in names})
 
     def followed_by(self, new: Checks) -> Checks:
         """With the values of newer rows too."""

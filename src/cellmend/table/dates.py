@@ -23,6 +23,7 @@ DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y",
          "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%Y-%m",
          "%Y%m%d")  # fmt: skip
 TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", "T%H:%M", " %H:%M:%S.%f", "T%H:%M:%S.%f", " %I:%M %p")
+LONGEST = 60  # letters of a date
 EPOCH = datetime.datetime(1970, 1, 1)
 DAY = datetime.timedelta(days=1)
 
@@ -114,7 +115,8 @@ def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: floa
 def _best_form(texts: Sequence[tuple[str, int]]) -> tuple[str, set[str]]:
     """The form that most of these have, and which have it."""
     best, most, fitting = "", 0, set[str]()
-    for form in (date + time for time in TIMES for date in DATES):
+    looks = {_look(text) for text, _ in texts[:20]}
+    for form in (form for look, forms in FORMS.items() if look in looks for form in forms):
         if np.isnan([_days(text, form) for text, _ in texts[:20]]).all():
             continue
         own = {text for text, _ in texts if not np.isnan(_days(text, form))}
@@ -124,8 +126,30 @@ def _best_form(texts: Sequence[tuple[str, int]]) -> tuple[str, set[str]]:
     return best, fitting
 
 
+def _look(text: str) -> str:
+    """What a text or a form looks like: numbers as 9, words as a. Most texts look like no date, which is quickly told.
+
+    >>> _look("3 May 2024"), _look("2024-01-02T06:00")
+    ('9 a 9', '9-9-9a9:9')
+    """
+    if len(text) > LONGEST:
+        return ""
+    return re.sub(r"\s+", " ", re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text)))
+
+
+def _forms_by_look() -> dict[str, list[str]]:
+    """All forms of dates, by what a date of them looks like."""
+    found: dict[str, list[str]] = {}
+    for form in (date + time for time in TIMES for date in DATES):
+        found.setdefault(_look(datetime.datetime(2024, 5, 3, 10, 20, 30, 5).strftime(form)), []).append(form)
+    return found
+
+
+FORMS = _forms_by_look()
+
+
 def _days(text: str, form: str) -> float:
-    if form == "%Y%m%d" and len(text) != 8:
+    if len(text) > LONGEST or (form == "%Y%m%d" and len(text) != 8):
         return float("nan")
     try:
         return (datetime.datetime.strptime(text, form) - EPOCH) / DAY

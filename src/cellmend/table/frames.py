@@ -6,7 +6,7 @@ import datetime
 import decimal
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -53,6 +53,27 @@ class Frame:
 
     native: Any  # a DataFrame, or a numpy array
     arrow: pa.Table  # column names as text, NaN as null
+    places: tuple[int, ...] | None = None  # where its columns stand in the user's table; None: just so
+
+    def select(self, names: Sequence[str]) -> Frame:
+        """Only these columns, in this order; what the user gets back has all, as they were.
+
+        >>> frame = read_frame(pa.table({"a": [1], "b": [2], "c": [3]})).select(["c", "a"])
+        >>> frame.arrow.column_names, frame.in_own_order(np.array([[3.0, 1.0]])).tolist()
+        (['c', 'a'], [[1.0, 0.0, 3.0]])
+        """
+        own = self.arrow.column_names
+        if own == list(names):
+            return self
+        return replace(self, arrow=self.arrow.select(names), places=tuple(own.index(name) for name in names))
+
+    def in_own_order(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of these columns under those of the user's table, 0 for what was not selected."""
+        if self.places is None:
+            return matrix
+        whole = np.zeros((len(matrix), len(_labels(self.native))), dtype=matrix.dtype)
+        whole[:, self.places] = matrix
+        return whole
 
     @property
     def is_array(self) -> bool:
@@ -74,7 +95,8 @@ class Frame:
         """Is the column text, and not numbers among which some text made it that?"""
         if family(self.arrow.schema.field(position).type) != "text":
             return False
-        cells = self.native.iloc[:, position] if self.gives_pandas and not self.is_array else ()
+        place = position if self.places is None else self.places[position]
+        cells = self.native.iloc[:, place] if self.gives_pandas and not self.is_array else ()
         return all(isinstance(cell, str) for cell in cells if cell is not None and cell == cell)
 
     def frame_of(self, columns: pa.Table) -> Any:
@@ -86,6 +108,7 @@ class Frame:
         if self.is_array and labels is None:
             return matrix
         own = self.arrow.column_names if self.is_array else _labels(self.native)
+        matrix = self.in_own_order(matrix) if labels is None else matrix
         labels = own if labels is None else labels
         frame = self.frame_of(pa.table(list(matrix.T), names=[str(label) for label in labels]))
         if self.gives_pandas:
@@ -95,6 +118,8 @@ class Frame:
 
     def with_cells(self, changes: dict[int, Change]) -> Any:
         """The user's table with new cells in the columns at these positions; kind and types stay."""
+        if self.places is not None:
+            changes = {self.places[position]: change for position, change in changes.items()}
         if self.is_array:
             return _write_array(self.native, changes)
         if self.gives_pandas:
@@ -132,8 +157,8 @@ def read_frame(X: Any) -> Frame:
     names = _column_names(X)
     if len(frame) == 0 or not names:
         raise TableError(
-            f"A table must have rows and columns; this one has {len(frame)} sample(s) and "
-            f"{len(names)} feature(s) (shape=({len(frame)}, {len(names)})) while a minimum of 1 is required."
+            f"A table must have rows and columns; this one has {len(frame) or 'no'} rows and "
+            f"{len(names) or 'no'} columns."
         )
     arrow = pa.table([_to_arrow(column) for column in frame.iter_columns()], names=names)
     return Frame(X, arrow)

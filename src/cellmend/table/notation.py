@@ -16,15 +16,17 @@ import pyarrow as pa
 from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.dates import MOST_DATES, Dates, learn_dates
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
-from cellmend.table.texts import Notation, Texts, Words, distinct_texts, holds_text
+from cellmend.table.texts import Notation, Texts, Unread, Words, distinct_texts, holds_text
 from cellmend.table.values import readable
 
+# As model files name them, and tasks that travel.
 NOTATIONS: dict[str, type[Notation]] = {
     "words": Words,
     "numbers": Numbers,
     "dates": Dates,
     "clocks": Clocks,
-}  # as model files name them
+    "unread": Unread,
+}
 MOMENTS = (Dates, Clocks)  # numbers that have no unit, sign or decimal point
 Notations = Mapping[str, Notation]
 

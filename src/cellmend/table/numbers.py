@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
+LONGEST = 500  # letters of a number with all that stands around it
 FEWEST_FINE = 50  # numbers from which it can be told how many decimals are usual
 FAR_MORE = 4  # decimals
 MOST_DECIMALS = 8
@@ -97,8 +99,8 @@ class Numbers(Notation):
         parts = [split(level) for level in levels]
         numbers = np.array([np.nan if part is None else _number(part.number, self.decimal) for part in parts])
         numbers[too_fine(numbers, self.decimals)] = np.nan
-        usual = {_unit(unit) for unit in self.units}
-        strange = [bool(part and usual and _unit(part.unit) not in usual) for part in parts]
+        usual = {unit_of(unit) for unit in self.units}
+        strange = [bool(part and usual and unit_of(part.unit) not in usual) for part in parts]
         kind = pa.int64() if self.whole and not np.isnan(numbers[~missing]).any() else pa.float64()
         filled = pa.array(np.where(missing, 0, numbers), mask=missing).cast(kind, safe=False)
         return Reading(filled.take(pa.array(place)), (np.array(strange, dtype=bool) & ~missing)[place])
@@ -210,14 +212,14 @@ def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
     spelled, by_unit = Counter[str](), Counter[str]()
     for part, count in zip(read, times.tolist(), strict=True):
         spelled[part.unit] += count
-        by_unit[_unit(part.unit)] += count
-    return [unit for unit, _ in spelled.most_common() if by_unit[_unit(unit)] >= USUAL * times.sum()]
+        by_unit[unit_of(part.unit)] += count
+    return [unit for unit, _ in spelled.most_common() if by_unit[unit_of(unit)] >= USUAL * times.sum()]
 
 
 def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequence[str]) -> bool:
     """Do numbers with each unit lie about where the others do? Grams and kilograms do not."""
-    kinds = {_unit(unit) for unit in units}
-    of_each = (values[[_unit(part.unit) == kind for part in read]] for kind in kinds)
+    kinds = {unit_of(unit) for unit in units}
+    of_each = (values[[unit_of(part.unit) == kind for part in read]] for kind in kinds)
     sizes = [size for own in of_each if (size := float(np.median(np.abs(own)))) > 0]
     return len(kinds) <= MOST_UNITS and (not sizes or max(sizes) <= SAME_SCALE * min(sizes))
 
@@ -331,6 +333,8 @@ def split(text: str) -> Part | None:
     >>> split("$1,200"), split("(59.14)").number, split("84-").number, split("-$8").number, split("1 h 13 min")
     (Part(before='$', number='1,200', after=''), '-59.14', '-84', '-8', None)
     """
+    if len(text) > LONGEST:
+        return None
     text = text.strip().replace("−", "-")
     bracketed = text.startswith("(") and text.endswith(")")
     found = _CELL.fullmatch(text[1:-1] if bracketed else text)
@@ -367,6 +371,7 @@ def _number(text: str, decimal: str) -> float:
     return number if np.isfinite(number) else float("nan")
 
 
-def _unit(text: str) -> str:
+@lru_cache(maxsize=4096)
+def unit_of(text: str) -> str:
     """A unit but for its spelling: oz, OZ and oz. are one."""
     return re.sub(r"[\W_]+", "", text.lower()) or text.strip()

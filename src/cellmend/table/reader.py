@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cellmend.errors import TableError, did_you_mean
+from cellmend.errors import SchemaWarning, TableError, did_you_mean
 from cellmend.table.checks import Checks, check, learn_checks
 from cellmend.table.dates import Dates
 from cellmend.table.frames import Frame
@@ -22,6 +23,7 @@ from cellmend.table.notation import (
     understand,
 )
 from cellmend.table.numbers import Numbers
+from cellmend.table.otherwise import written_otherwise
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
@@ -75,7 +77,8 @@ class TableReader:
     def fit(cls, frame: Frame, given: Given) -> tuple[TableReader, ReadTable]:
         """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns."""
         if frame.arrow.num_rows < 2:
-            raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
+            one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
+            raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
@@ -90,10 +93,26 @@ class TableReader:
         With `rows_alone` no row is compared with others, so that the table may be any piece of a larger one.
         """
         if self.names is not None and not frame.is_array:
-            check_columns(frame.arrow.column_names, self.names, "The table", in_order=True)
-        notations = self._notations_for(frame, rows_alone=rows_alone)
-        table = ReadTable(frame, understand(frame.arrow, notations), notations)
-        return relate(check(table, self.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
+            check_columns(frame.arrow.column_names, self.names, "The table")
+            if extra := others(frame.arrow.column_names, self.names):
+                warnings.warn(f"{about_others(extra)}.", SchemaWarning, stacklevel=5)
+            frame = frame.select(self.names)
+        reader, otherwise = (self, {}) if rows_alone or frame.is_array else self.adapted_to(frame.arrow)
+        notations = reader._notations_for(frame, rows_alone=rows_alone)
+        table = ReadTable(frame, understand(frame.arrow, notations), notations, otherwise=otherwise)
+        return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
+
+    def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
+        """The reader for tables that are written as this one is, and which columns are so otherwise than learned."""
+        found = written_otherwise(table, self.notations)
+        reader = self.with_notations({name: each.notation for name, each in found.items()})
+        return reader, {name: each.sentence for name, each in found.items()}
+
+    def with_notations(self, notations: Notations) -> TableReader:
+        """The reader of columns that are written so; texts that it knows of them tell nothing."""
+        if not notations:
+            return self
+        return replace(self, notations={**self.notations, **notations}, checks=self.checks.without(notations))
 
     def followed_by(self, table: ReadTable) -> TableReader:
         """The reader that also knows what is usual in newer rows."""
@@ -132,10 +151,24 @@ def _holds_numbers(column: Column) -> bool:
     return column.kind not in ("category", IGNORE) and not any(isinstance(level, str) for level in column.levels or ())
 
 
-def check_columns(own: Sequence[str], names: Sequence[str], table: str, *, in_order: bool = False) -> None:
-    """Refuse a table whose columns are not those of the model, each once, in any order or in theirs.
+def others(own: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Columns of a table that a model does not know."""
+    return [each for each in own if each not in set(names)]
 
-    >>> check_columns(["b", "a"], ["a", "b"], "The batch")
+
+def about_others(extra: Sequence[str]) -> str:
+    """What becomes of columns that the model does not know.
+
+    >>> about_others(["note"])
+    'Not known to the model and left as it is: note'
+    """
+    return f"Not known to the model and left as {'it is' if len(extra) == 1 else 'they are'}: {_some(extra)}"
+
+
+def check_columns(own: Sequence[str], names: Sequence[str], table: str, *, only: bool = False) -> None:
+    """Refuse a table that has not the columns of the model, each once, in any order; or that has others, if `only`.
+
+    >>> check_columns(["b", "a", "more"], ["a", "b"], "The batch")
     >>> check_columns(["b", "ages"], ["age", "b"], "The batch")
     Traceback (most recent call last):
     cellmend.errors.TableError: The batch must have the columns of the model; it lacks 'age'. Did you mean 'ages'? \
@@ -143,7 +176,7 @@ Hint: fit a model to this table.
     """
     for what, strange, near in (
         ("lacks", [each for each in names if each not in own], own),
-        ("also has", [each for each in own if each not in names], names),
+        ("also has", others(own, names) if only else [], names),
         ("has twice", [each for each in own if own.count(each) > 1], ()),
     ):
         if strange:
@@ -151,11 +184,6 @@ Hint: fit a model to this table.
                 f"{table} must have the columns of the model; it {what} {strange[0]!r}."
                 f"{did_you_mean(strange[0], near)} Hint: fit a model to this table."
             )
-    if in_order and list(own) != list(names):
-        raise TableError(
-            f"{table} must have the columns of the model in their order, {_some(names)}; it has {_some(own)}. "
-            "Hint: select them in that order."
-        )
 
 
 def _some(names: Sequence[str]) -> str:

@@ -51,6 +51,7 @@ class ReadTable:
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
     vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
+    otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
 
     @property
     def arrow(self) -> pa.Table:

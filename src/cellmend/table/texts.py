@@ -13,8 +13,19 @@ from numpy.typing import NDArray
 
 from cellmend.table.values import family
 
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})  # in any column, whatever the case
-MISSING_NUMBERS = MISSING | {"none", "nil", "missing", "unknown", "-", "--", "?", "."}  # where numbers are expected
+# In any column, whatever the case: abbreviations that mean nothing else, such as k.A. (keine Angabe) and s/o (sans
+# objet). Plain words are no gaps there: "unknown" may be a category, and ND is North Dakota.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "n.a.", "n. a.", "nan", "null", "<na>", "k.a.", "k. a.", "n/d", "n.d.",
+                     "s/o", "s/d", "b/d", "n/b", "n.v.t.", "н/д"})  # fmt: skip
+MISSING_WORDS = frozenset({
+    "none", "nil", "missing", "unknown", "not available", "not applicable", "no data", "tbd", "tba",
+    "keine", "keine angabe", "keine angaben", "unbekannt", "entfällt", "fehlt",
+    "nd", "so", "nc", "inconnu", "inconnue", "non disponible", "non renseigné", "sans objet", "vide",
+    "desconocido", "sin dato", "sin datos", "no disponible", "vacío", "sconosciuto", "non noto", "desconhecido",
+    "não disponível", "sem dados", "onbekend", "geen", "brak", "brak danych", "ukendt", "okänd", "ukjent", "saknas",
+    "нет", "нет данных", "неизвестно", "不明", "未知", "无", "暂无", "なし", "없음",
+})  # fmt: skip
+MISSING_NUMBERS = MISSING | MISSING_WORDS | {"-", "--", "---", "?", ".", "–", "—"}  # where numbers are expected
 USUAL = 0.02  # of the cells are written in one way, or they are badly written
 
 Texts = Any  # pa.Array or pa.ChunkedArray of text
@@ -81,6 +92,19 @@ class Words(Notation):
         levels, place = distinct_texts(texts)
         cleaned = [None if self.is_missing(level) else level.strip() for level in levels]
         return Reading(pa.array(cleaned, pa.string()).take(pa.array(place)), np.zeros(len(place), dtype=bool))
+
+
+@dataclass(frozen=True)
+class Unread(Notation):
+    """A column that nobody knows how to read: it is neither judged nor changed."""
+
+    def read(self, texts: Texts) -> Reading:
+        """Nothing at all."""
+        return Reading(pa.nulls(len(texts), pa.float64()), np.zeros(len(texts), dtype=bool))
+
+    def is_missing(self, text: str) -> bool:
+        """What nobody reads does not say that there is no value."""
+        return False
 
 
 def holds_text(type_: pa.DataType) -> bool:

@@ -1,0 +1,151 @@
+"""Flagging is not repairing: what may be right is left for a person, and protected columns stay."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cellmend import CellMender, SettingError, cli
+from cellmend.findings.expectation import expect
+from cellmend.streaming import find_batch
+from tests.conftest import KINDS, SMALL, mixed_table, one_batch
+
+
+def spoiled() -> pd.DataFrame:
+    table = mixed_table()
+    table.loc[[7, 8], "height"] = [999.0, 190.5]
+    table.loc[11, "city"] = "Rmoe"
+    return table
+
+
+def cautious(fitted: CellMender, **settings: object) -> CellMender:
+    """The same model with other settings."""
+    return copy.copy(fitted).set_params(**settings)
+
+
+def changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> set[tuple[int, str]]:
+    differ = ((before != after) & ~(before.isna() & after.isna())).to_numpy()
+    return {(int(row), before.columns[place]) for row, place in zip(*differ.nonzero(), strict=True)}
+
+
+def test_only_cells_suspicious_enough_are_repaired_and_the_others_say_what_they_probably_were(fitted) -> None:
+    table = spoiled()
+    all_of_them = cautious(fitted, repair_from=0.01).mend(table, suspicion=0.02)
+    least = sorted(each.suspicion for each in all_of_them.found if each.repair is not None)[-2]
+    strict = cautious(fitted, repair_from=least).mend(table, suspicion=0.02)
+    assert [(each.row, each.column) for each in strict.found] == [(each.row, each.column) for each in all_of_them.found]
+    repaired = {(each.row, each.column) for each in strict.found if each.repair is not None}
+    sure = [each for each in all_of_them.found if each.suspicion >= least and each.repair is not None]
+    assert repaired == {(each.row, each.column) for each in sure}
+    assert changed_cells(table, strict.repaired) <= repaired
+    left = [each for each in strict.found if each.repair is None and each.suspicion < least]
+    assert any("Left as it is: it may be right; if not, it was probably" in each.reason for each in left)
+
+
+def test_by_default_no_cell_is_changed_that_is_flagged_with_less_than_nine_tenths(fitted) -> None:
+    mended = fitted.mend(spoiled(), suspicion=0.02)
+    assert any(each.suspicion < 0.9 for each in mended.found)
+    assert all(each.suspicion >= 0.9 for each in mended.found if each.repair is not None)
+
+
+def test_a_protected_column_is_flagged_and_never_changed_not_even_its_gaps(fitted) -> None:
+    table = spoiled()
+    mended = cautious(fitted, protect=["height", "city"]).mend(table, impute=True)
+    city = next(each for each in mended.found if (each.row, each.column) == (11, "city"))
+    assert city.repair is None
+    assert "the column is protected; it was probably Rome" in city.reason
+    pd.testing.assert_series_equal(mended.repaired["height"], table["height"])
+    pd.testing.assert_series_equal(mended.repaired["city"], table["city"])
+    assert fitted.mend(table, impute=True).repaired["city"].notna().all(), "gaps of other columns are filled"
+
+
+def test_a_column_to_protect_must_be_there_which_is_said_before_training(monkeypatch) -> None:
+    monkeypatch.setattr("cellmend.estimator.learn", lambda *_: pytest.fail("it trained"))
+    with pytest.raises(SettingError, match=r"'heigth' is none. Did you mean 'height'\?"):
+        CellMender(**SMALL, protect=["heigth"], schema=KINDS).fit(mixed_table())
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, "high"])
+def test_repair_from_is_a_probability(wrong: object) -> None:
+    with pytest.raises(SettingError, match="repair_from must be above 0 and at most 1"):
+        CellMender(**SMALL, repair_from=wrong, schema=KINDS).fit(mixed_table())
+
+
+def test_a_stream_is_as_cautious(fitted) -> None:
+    batch = one_batch(pa.Table.from_pandas(spoiled(), preserve_index=False))
+    lines = find_batch(cautious(fitted, protect=["height"]), batch, least=0.5).to_pylist()
+    assert {line["repair"] for line in lines if line["column"] == "height"} == {None}
+
+
+def test_what_lies_between_two_humps_is_no_repair(fitted, monkeypatch) -> None:
+    """The mean of a distribution with two humps is a value that the column hardly ever has."""
+    monkeypatch.setattr("cellmend.model.columns.WIDEST", 10.0)  # of this small model every interval is wide
+    eager = cautious(fitted, repair_from=0.01)
+    assert any(each.repair is not None for each in eager.mend(spoiled()).found if each.column == "height")
+    monkeypatch.setattr(
+        "cellmend.findings.finder.expect", lambda *asked: [replace(each, outside=True) for each in expect(*asked)]
+    )
+    found = eager.mend(spoiled()).found
+    assert {each.repair for each in found if each.column == "height"} == {None}
+    assert all("Abstained" in each.reason for each in found if each.column == "height")
+
+
+# ---------------------------------------------------------------- on the command line
+
+
+@pytest.fixture
+def folder(fitted, tmp_path: Path) -> Path:
+    fitted.save(tmp_path / "m.cellmend")
+    spoiled().to_csv(tmp_path / "new.csv", index=False)
+    return tmp_path
+
+
+def here(monkeypatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["cellmend", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def repair(folder: Path, monkeypatch, *options: str, output: str = "out.csv") -> int:
+    where = [str(folder / "new.csv"), "-m", str(folder / "m.cellmend"), "-o", str(folder / output)]
+    return here(monkeypatch, "repair", *where, "-q", *options)
+
+
+def test_repair_also_writes_the_findings(folder, monkeypatch) -> None:
+    assert repair(folder, monkeypatch, "--suspicion", "0.5") == 0
+    findings = pd.read_csv(folder / "out.findings.csv")
+    assert (7, "height") in set(zip(findings["row"], findings["column"], strict=True))
+    assert repair(folder, monkeypatch) == 1, "they are there already"
+
+
+def test_a_dry_run_of_repair_writes_findings_and_no_copy(folder, monkeypatch) -> None:
+    assert repair(folder, monkeypatch, "--dry-run") == 0
+    assert sorted(each.name for each in folder.iterdir()) == ["m.cellmend", "new.csv", "out.findings.csv"]
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out"])
+def test_protected_columns_stay_on_the_command_line_too(folder, monkeypatch, output: str) -> None:
+    assert repair(folder, monkeypatch, "--protect", "height", "--protect", "city", output=output) == 0
+    copied = pd.read_csv(folder / output) if output == "out.csv" else pd.read_parquet(folder / "out" / "repaired")
+    assert float(copied["height"].tolist()[7]) == 999.0
+    assert copied["city"].tolist()[11] == "Rmoe"
+
+
+def test_a_dry_run_of_clean_writes_findings_and_report_only(folder, monkeypatch, capsys) -> None:
+    wanted = ["clean", str(folder / "new.csv"), "-o", str(folder / "out"), "--time-limit", "0.1", "--json"]
+    assert here(monkeypatch, *wanted, "--dry-run", "--repair-from", "0.95") == 0
+    assert sorted(each.name for each in (folder / "out").iterdir()) == ["findings.csv", "report.html"]
+    assert len(json.loads(capsys.readouterr().out)["written"]) == 2
+
+
+def test_a_least_suspicion_that_cannot_be_is_wrong_use(folder, monkeypatch, capsys) -> None:
+    assert repair(folder, monkeypatch, "--repair-from", "2") == 2
+    assert "repair_from must be above 0 and at most 1" in " ".join(capsys.readouterr().err.replace("│", " ").split())
