@@ -72,6 +72,16 @@ class CsvText:
         return {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(self.mark, self.encoding)
 
     @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The line of the file, from 1, in which each row starts, (N,).
+
+        >>> read_csv_text(b'id,x\\n"a\\nb",1\\n\\nc,2\\n', "a.csv").line_numbers.tolist()
+        [2, 5]
+        """
+        breaks = np.flatnonzero(np.frombuffer(self.content, dtype=np.uint8) == _line_end(self.content))
+        return np.searchsorted(breaks, self.starts[1:]) + 1
+
+    @property
     def names(self) -> list[str]:
         """The columns as the header names them, by their place where it does not."""
         header = self.content[self.starts[0] : self.ends[0]]
@@ -128,8 +138,7 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     ([0, 4, 13], [3, 11, 16])
     """
     data = np.frombuffer(content, dtype=np.uint8)
-    newline = NEWLINE if NEWLINE in content else RETURN
-    breaks = np.flatnonzero(data == newline)
+    breaks = np.flatnonzero(data == _line_end(content))
     if QUOTE in content:
         lines = list(islice(filter(None, content.splitlines()), LOOKED_AT))
         breaks = _outside_quotes(content, data, breaks, delimiter or tell_delimiter(lines, content))
@@ -138,6 +147,10 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     ends = ends - ((ends > starts) & (data[np.maximum(ends - 1, 0)] == RETURN))
     whole = ends > starts
     return starts[whole], ends[whole]
+
+
+def _line_end(content: bytes) -> int:
+    return NEWLINE if NEWLINE in content else RETURN
 
 
 def _outside_quotes(

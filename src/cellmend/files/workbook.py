@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cellmend.errors import FileError
 from cellmend.files.cells import as_text, column_of, differences, typed_like
@@ -24,6 +26,11 @@ class Workbook:
     top: int  # the table's first row below its header, as the sheet counts
     columns: list[int]  # (D,) likewise
     table: pa.Table
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The row of the sheet, as it counts them, in which each row stands, (N,)."""
+        return self.top + np.arange(self.table.num_rows)
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The workbook with the cells of this table; those that do not differ, and all else, are as they were."""

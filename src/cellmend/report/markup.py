@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 LONGEST_TEXT = 240  # letters of a cell that are shown
+LONGEST_WHOLE = 16  # letters of a cell that is never broken in two, as numbers and dates are not
 
 
 def escaped(value: str) -> str:
@@ -21,6 +22,16 @@ def cut(value: str, longest: int = LONGEST_TEXT) -> str:
 def cell_html(value: str) -> str:
     """The text of a cell as it may stand in a page, also if nothing would be seen of it."""
     return escaped(value) if value.strip() else "<i>empty text</i>"
+
+
+def whole_cell_html(value: str) -> str:
+    """The text of a cell, in one piece if it is short.
+
+    >>> whole_cell_html("1,150,000"), whole_cell_html("a text of some words")
+    ('<span class="whole">1,150,000</span>', 'a text of some words')
+    """
+    shown = cell_html(value)
+    return f'<span class="whole">{shown}</span>' if value.strip() and len(value) <= LONGEST_WHOLE else shown
 
 
 def counted(number: int, noun: str) -> str:
