@@ -4,6 +4,7 @@
   const FIELDS = ["row", "column", "value", "suspicion", "repair", "reason", "cause", "line", "name"];
   const ROWS_A_PAGE = 50;
   const LONGEST_WHOLE = 16; // letters of a cell that is never broken in two
+  const LONGEST_SHOWN = 90; // letters of a cell that is shown with all its lines
   const byId = (id) => document.getElementById(id);
   if (!byId("data")) return; // No cell is flagged.
   const data = JSON.parse(byId("data").textContent);
@@ -108,9 +109,11 @@
     const flagged = new Map(byRow.get(finding.row).map((f) => [f.place, f]));
     const terms = data.opened.map((place, at) => {
       const own = flagged.get(place);
-      const said = make("dd", "", contentOf("value", cells[at]));
+      const value = own ? own.value : cells[at];
+      const said = make("dd", "", contentOf("value", value));
       if (own) said.append(" ", make("span", "repaired", own.repair === null ? "" : "→ ", contentOf("repair", own.repair)));
-      return make("div", own ? (own === finding ? "marked this" : "marked") : "", make("dt", "", data.columns[place]), said);
+      const styles = [own && "marked", own === finding && "this", String(value).length > LONGEST_SHOWN && "wide"];
+      return make("div", styles.filter(Boolean).join(" "), make("dt", "", data.columns[place]), said);
     });
     const hidden = data.columns.length - data.opened.length;
     const more = hidden ? ` ${number(hidden)} more columns are not shown.` : "";
@@ -123,13 +126,14 @@
     return row;
   }
 
-  // What stands in a cell; short texts and numbers are never broken in two.
+  // What stands in a cell; short texts and numbers are never broken in two, of long ones the first lines are shown.
   function contentOf(field, value) {
     if (value === null) return make("i", "", { value: "missing", repair: "left as found" }[field]);
     const text = field === "suspicion" ? value.toFixed(3) : String(value);
     if (text.trim() === "") return make("i", "", "empty text");
-    const mayBreak = field === "suspicion" || field === "reason" || text.length > LONGEST_WHOLE;
-    return mayBreak ? text : make("span", "whole", text);
+    if (field === "suspicion" || field === "reason") return text;
+    if (text.length > LONGEST_SHOWN) return Object.assign(make("span", "long", text), { title: text });
+    return text.length > LONGEST_WHOLE ? text : make("span", "whole", text);
   }
 
   const number = (value) => value.toLocaleString("en");
