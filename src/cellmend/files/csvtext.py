@@ -7,6 +7,7 @@ old bytes everywhere else, "007", "1.50" and trailing spaces included.
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -150,6 +151,13 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
 
 
 def _line_end(content: bytes) -> int:
+    """The byte that ends lines: that which ends the header. Within quotes may stand another one."""
+    is_quoted = False
+    for found in re.finditer(rb'"|\r?\n|\r', content):
+        if found[0] == b'"':
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            return found[0][-1]
     return NEWLINE if NEWLINE in content else RETURN
 
 
