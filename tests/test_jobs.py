@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from cellmend import CellMender, jobs, load
 from cellmend.errors import FileError, TableError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.guarded import guarded, read_guarded, unguarded
-from cellmend.findings.finding import Finding
-from cellmend.jobs import write_findings
+from cellmend.findings.finding import FINDINGS, Finding
+from cellmend.report.lines import write_findings
+from cellmend.report.rows import Rows
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
 from tests.conftest import SMALL, mixed_table
@@ -72,6 +74,40 @@ def test_the_summary_counts_what_the_files_hold(job: jobs.Job, tmp_path: Path) -
     assert summary["repaired"] == sum(bool(line["repair"]) for line in lines)
     assert summary["expected_false"] == pytest.approx(sum(1 - float(line["suspicion"]) for line in lines), abs=1e-3)
     assert any("numbers with the unit kg" in note for note in job.notes)
+
+
+def test_findings_say_which_line_of_the_file_they_are_in_and_what_names_it(job: jobs.Job, tmp_path: Path) -> None:
+    write_findings(tmp_path / "findings.csv", job.mended.found, replace(job.rows, names=["code"]))
+    lines = read_guarded(tmp_path / "findings.csv")
+    assert [*lines[0]] == [*FINDINGS.names, "line", "code"]
+    codes = [text.split(";")[0] for text in text_of().split("\r\n")]
+    assert all(line["code"] == codes[int(line["line"]) - 1] for line in lines)
+    assert all(int(line["line"]) == int(line["row"]) + 2 for line in lines)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.xlsx", "t.parquet"])
+def test_rows_know_the_line_of_their_file(tmp_path: Path, name: str) -> None:
+    table = pd.DataFrame({"a": ["x\ny", "u", "v"], "b": [1, 2, 3]})
+    path = tmp_path / name
+    {
+        ".csv": lambda: path.write_text('a,b\n"x\ny",1\n\nu,2\nv,3\n'),
+        ".jsonl": lambda: path.write_text('{"a":"x"}\n\n{"a":"u"}\n{"a":"v"}\n'),
+        ".xlsx": lambda: table.to_excel(path, index=False, startrow=3),
+        ".parquet": lambda: table.to_parquet(path),
+    }[path.suffix]()
+    lines = read_file(path).line_numbers
+    expected = {".csv": [2, 5, 6], ".jsonl": [1, 3, 4], ".xlsx": [5, 6, 7], ".parquet": None}[path.suffix]
+    assert (None if lines is None else lines.tolist()) == expected
+
+
+def test_names_of_the_users_columns_do_not_hide_those_of_findings(tmp_path: Path) -> None:
+    table = pa.table({"value": ["=a", "b"], "=x": ["c", "d"]})
+    write_findings(
+        tmp_path / "f.csv", [Finding(1, "=x", "d", 0.9, None, None, None, "why")], Rows(table, ["value", "=x"])
+    )
+    (line,) = read_guarded(tmp_path / "f.csv")
+    assert (line["value"], line["value of the row"], line["=x"], line["line"]) == ("d", "b", "d", "")
+    assert ",'=x\n" in (tmp_path / "f.csv").read_text()
 
 
 def test_the_report_is_written_with_what_was_found(job: jobs.Job, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +17,31 @@ import pyarrow as pa
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
-from cellmend.files.guarded import write_guarded
 from cellmend.files.places import STDIN, absolute
 from cellmend.files.results import check_room, only_run, result_folder, size_of
-from cellmend.findings.finding import FINDINGS, Finding, Mended
+from cellmend.findings.finding import Finding, Mended
 from cellmend.model.profile import Profile
 from cellmend.progress import progress
+from cellmend.report.columns import checked_by_itself
+from cellmend.report.lines import write_findings
 from cellmend.report.page import Facts, write_report
+from cellmend.report.portrait import Pictured
+from cellmend.report.rows import Rows
 from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
 from cellmend.streaming.learning import draw, fit_stream
 from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
-from cellmend.table.notation import describe_columns, learn_notations, notations_to_json, tidy, understand
-from cellmend.table.otherwise import describe_table
+from cellmend.table.naming import naming_columns
+from cellmend.table.notation import (
+    describe_columns,
+    describe_together,
+    learn_notations,
+    notations_to_json,
+    tidy,
+    understand,
+)
 from cellmend.table.reader import about_others, check_columns, others
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
@@ -72,8 +84,15 @@ class Job:
             "notes": list(self.notes),
         }
 
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as the file has them, with what names them."""
+        reader = self.mender.model_.reader
+        names = naming_columns(self.mended.table, reader.schema, reader.checks.identifiers)
+        return Rows(self.source.table, names, self.source.line_numbers)
+
     def write_findings(self, path: Path) -> None:
-        write_findings(path, self.mended.found)
+        write_findings(path, self.mended.found, self.rows)
 
     def write_repaired(self, path: Path) -> None:
         """The table in its own format; of a CSV file only the bytes of repaired cells change."""
@@ -93,6 +112,7 @@ class Job:
         settings |= {"model": self.model} if self.model else fitted
         facts = Facts(
             name=self.source.name,
+            when=datetime.now().astimezone(),
             seconds=self.seconds,
             flagged=len(self.mended.found),
             expected_false=self.mended.expected_false,
@@ -102,7 +122,9 @@ class Job:
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
-        write_report(path, facts, mender.schema_, before, after, self.mended.found)
+        checked = checked_by_itself(mender.model_.reader.checks)
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked)
+        write_report(path, facts, table, self.mended.found)
 
 
 def _comment(finding: Finding) -> str:
@@ -204,7 +226,8 @@ def _file_notes(source: TableFile) -> list[str]:
 
 def _column_notes(mended: Mended) -> list[str]:
     """What holds for whole columns, in sentences."""
-    return [f"{name}: {sentence}." for name, sentence in describe_table(mended.table).items()]
+    written = [f"{name}: {sentence}." for name, sentence in mended.table.otherwise.items()]
+    return [*written, *describe_together(mended.table.arrow, mended.table.notations)]
 
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
@@ -261,12 +284,6 @@ def kept_warnings() -> Iterator[list[str]]:
             notes.append(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def write_findings(path: Path, findings: Sequence[Finding]) -> None:
-    """Findings as CSV that a spreadsheet can open without running anything in it."""
-    names = FINDINGS.names
-    write_guarded(path, names, ([as_text(getattr(finding, name)) for name in names] for finding in findings))
 
 
 # ---------------------------------------------------------------- scores

@@ -92,7 +92,9 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     assert (weight["cause"], line(findings, 5, "length")["cause"]) == ("unreadable", "far off")
     day = line(findings, 7, "day")
     assert pd.to_datetime(day["repair"], format="%d.%m.%Y").year in (2023, 2024)
-    assert pd.isna(day["low"]), "bounds of dates are in the reason"
+    low, high = pd.to_datetime([day["low"], day["high"]], format="%d.%m.%Y")
+    assert low <= pd.to_datetime(day["repair"], format="%d.%m.%Y") <= high
+    assert day["low"] in day["reason"]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cellmend.table.dates import Dates
 from cellmend.table.notation import (
     describe_columns,
+    describe_together,
     learn_notation,
     learn_notations,
     notations_from_json,
@@ -255,6 +256,24 @@ def test_what_holds_for_a_whole_column_is_said_once_and_can_be_tidied() -> None:
     assert tidied["ibu"].to_pylist() == ["60", "", "70", ""]
     assert tidied["abv"].to_pylist() == ["0.05", "0.06", "0.07", "0.05"]
     assert tidied["city"] == table["city"]
+
+
+def test_columns_that_say_the_same_share_one_sentence() -> None:
+    shares = {f"share {place}": ["5 %", "N/A", "7 %", "9 %"] for place in range(13)}
+    table = pa.table({**shares, "ibu": ["60", "?", "70", "80"]})
+    assert describe_together(table, learn_notations(table, {})) == [
+        "share 0, share 1, share 2, share 3, share 4 and 8 more: numbers with the unit %; 5 % is read as 5.",
+        "13 cells in share 0, share 1, share 2, share 3, share 4 and 8 more say N/A, read as missing.",
+        "ibu: 1 cell says ?, read as missing.",
+    ]
+
+
+def test_numbers_in_sentences_have_the_decimal_mark_of_the_column() -> None:
+    comma, point = (learn_notation(pa.array(texts)) for texts in (["1,5", "2,25"], ["1.5", "2.25"]))
+    assert comma is not None
+    assert point is not None
+    assert (comma.in_words(1.25), comma.in_words(3)) == ("1,25", "3")
+    assert point.in_words(1.25) is None
 
 
 def test_dates_of_another_form_are_read_and_rewritten() -> None:

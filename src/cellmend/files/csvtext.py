@@ -7,6 +7,7 @@ old bytes everywhere else, "007", "1.50" and trailing spaces included.
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -83,6 +84,16 @@ class CsvText:
     def _plain_encoding(self) -> str:
         """UTF-16 in the order of its mark, which is written apart."""
         return MARKED.get(self.mark, self.encoding)
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The line of the file, from 1, in which each row starts, (N,).
+
+        >>> read_csv_text(b'id,x\\n"a\\nb",1\\n\\nc,2\\n', "a.csv").line_numbers.tolist()
+        [2, 5]
+        """
+        breaks = np.flatnonzero(np.frombuffer(self.content, dtype=np.uint8) == _line_end(self.content))
+        return np.searchsorted(breaks, self.starts[1:]) + 1
 
     @property
     def names(self) -> list[str]:
@@ -174,8 +185,7 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     ([0, 4, 13], [3, 11, 16])
     """
     data = np.frombuffer(content, dtype=np.uint8)
-    newline = NEWLINE if NEWLINE in content else RETURN
-    breaks = np.flatnonzero(data == newline)
+    breaks = np.flatnonzero(data == _line_end(content))
     if QUOTE in content:
         lines = list(islice(filter(None, content.splitlines()), LOOKED_AT))
         breaks = _outside_quotes(content, data, breaks, delimiter or tell_delimiter(lines, content))
@@ -184,6 +194,17 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     ends = ends - ((ends > starts) & (data[np.maximum(ends - 1, 0)] == RETURN))
     whole = ends > starts
     return starts[whole], ends[whole]
+
+
+def _line_end(content: bytes) -> int:
+    """The byte that ends lines: that which ends the header. Within quotes may stand another one."""
+    is_quoted = False
+    for found in re.finditer(rb'"|\r?\n|\r', content):
+        if found[0] == b'"':
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            return found[0][-1]
+    return NEWLINE if NEWLINE in content else RETURN
 
 
 def _outside_quotes(

@@ -125,11 +125,12 @@ def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> 
     return f"{_listed(named)} are all possible" if len(named) > 1 else "no value is likely"
 
 
-def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | None:
-    """A bound as a number; what is said otherwise, as dates are, has none."""
+def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
+    """A bound as a number, or a date as its column writes it; levels have none."""
+    if not isinstance(bound, int | float):
+        return None
     notation = words.table.notations.get(column.name)
-    is_number = isinstance(bound, int | float) and (notation is None or notation.in_words(bound) is None)
-    return float(bound) if is_number else None
+    return float(bound) if notation is None else notation.bound(bound)
 
 
 def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
@@ -175,7 +176,7 @@ def swapped(findings: Sequence[Finding]) -> list[Finding]:
     """
     by_row: dict[int, list[int]] = {}
     for place, finding in enumerate(findings):
-        if finding.low is not None and finding.repair is not None and not np.isnan(_number(finding)):
+        if isinstance(finding.low, float) and finding.repair is not None and not np.isnan(_number(finding)):
             by_row.setdefault(finding.row, []).append(place)
     changed = list(findings)
     for places in by_row.values():
@@ -190,7 +191,7 @@ def swapped(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _fits(one: Finding, other: Finding) -> bool:
-    if other.low is None or other.high is None:
+    if not isinstance(other.low, float) or not isinstance(other.high, float):
         return False
     return other.low <= _number(one) <= other.high and _number(one) != _number(other)
 

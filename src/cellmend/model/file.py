@@ -71,7 +71,7 @@ def parts_that_fit(path: str | Path) -> Iterator[None]:
     """What goes wrong meanwhile is that the parts of the file do not fit together."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
             "Hint: save the model again."

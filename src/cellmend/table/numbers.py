@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cellmend.table.kinds import are_codes
 from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, says_missing
-from cellmend.table.values import LARGEST_EXACT_WHOLE
+from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
 LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
@@ -113,9 +113,20 @@ class Numbers(Notation):
         """
         size = abs(value)
         plain = f"{size:,.15g}" if decimals is None else f"{size:,.{max(decimals, self.places)}f}"
+        return f"{'-' if value < 0 else ''}{self.before}{self.with_marks(plain)}{self.after}"
+
+    def with_marks(self, digits: str) -> str:
+        """Digits in groups and with a decimal point, such as 1,234.5, with the marks of the column."""
         marks = {",": self.thousands, ".": self.decimal}
-        digits = "".join(marks.get(letter, letter) for letter in plain)
-        return f"{'-' if value < 0 else ''}{self.before}{digits}{self.after}"
+        return "".join(marks.get(letter, letter) for letter in digits)
+
+    def in_words(self, value: Any) -> str | None:
+        """A number for a sentence, where the column has a decimal comma.
+
+        >>> Numbers(decimal=",").in_words(1843.25), Numbers().in_words(1843.25)
+        ('1843,25', None)
+        """
+        return None if self.decimal == "." else rounded_text(value).replace(".", self.decimal)
 
     def rounded(self, text: str) -> float | None:
         """The number in a text, with as many decimals as those of the column; None if there is none."""
