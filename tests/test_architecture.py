@@ -20,6 +20,7 @@ ORDER = (
     "progress",
     "files",
     "table",
+    "decisions",
     "model",
     "findings",
     "estimator",

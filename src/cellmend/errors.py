@@ -34,6 +34,10 @@ class StreamError(CellmendError, ValueError):
     """A folder of results that holds something else than the run asked for."""
 
 
+class DecisionError(CellmendError, ValueError):
+    """A decision that cannot be read, that contradicts another, or that no cell of the table fits."""
+
+
 class TrainingError(CellmendError, RuntimeError):
     """Training that did not end in finite weights."""
 
