@@ -16,6 +16,7 @@ from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.guarded import write_guarded
+from cellmend.files.origin import Origin
 from cellmend.files.places import absolute, output_folder
 from cellmend.findings.finding import FINDINGS, Finding, Mended
 from cellmend.model.profile import Profile
@@ -108,6 +109,7 @@ class Cleaning:
     threshold: Threshold
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
+    table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
@@ -121,7 +123,17 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
             written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
         ):
             write(path)
+        write_origin(source, wanted)
     return job, written
+
+
+def write_origin(source: TableFile, wanted: Cleaning) -> None:
+    """Note which table the results are about; one that is no file as it was judged is kept beside them."""
+    table = wanted.table
+    if table is None or wanted.plain_formats:
+        table = str(wanted.folder / f"original{source.suffix}")
+        source.write_changed(Path(table), source.table, {})
+    Origin.of(table, wanted.folder, wanted.threshold.given).save(wanted.folder)
 
 
 def fit_and_judge(
@@ -387,4 +399,6 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
         notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
         sample = TableFile(stream.name, drawn)
         judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+    if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
+        Origin.of(wanted.table, folder, wanted.threshold.given).save(folder)
     return repair_stream(stream, model, str(folder), wanted.threshold, how), notes
