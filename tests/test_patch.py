@@ -120,7 +120,7 @@ def test_cells_keep_the_types_of_their_columns(tmp_path: Path) -> None:
             "level": pa.array(["a", "b"]).dictionary_encode(),
             "day": times.cast(pa.date32()),
             "time": times,
-            "price": pa.array([1, 2], pa.int64()).cast(pa.decimal128(20, 2)),
+            "price": pa.array([1, 2]).cast(pa.decimal128(21, 2)),
         }
     )
     pq.write_table(table, tmp_path / "typed.parquet")
