@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import uvicorn
 
 from cellmend import CellMender
 from cellmend.files.formats import read_file
@@ -106,6 +108,21 @@ class Client:
 @pytest.fixture
 def client(review: Review) -> Client:
     return Client(review)
+
+
+@pytest.fixture
+def address(review: Review) -> Iterator[str]:
+    """Where a server of this process shows the review; the model is not read until a test asks for it."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        config = uvicorn.Config(application(review, token=TOKEN, port=port), log_level="error", lifespan="off")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+        thread.start()
+        yield f"http://127.0.0.1:{port}/?token={TOKEN}"
+        server.should_exit = server.force_exit = True
+        thread.join(30)
 
 
 @contextmanager

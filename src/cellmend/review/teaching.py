@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from cellmend.review.results import Results
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
+    from cellmend.table.reader import TableReader
     from cellmend.table.schema import Schema
     from cellmend.table.texts import Notation
 
@@ -166,6 +167,7 @@ class Teacher:
         if any(guessed[name] != kind for name, kind in wishes.kinds.items()):
             self._reach("Fitting again")
             mender.set_params(schema=_declared(mender, wishes.kinds)).fit(table)
+        strike_out(mender, {rule for rule, verdict in wishes.rules.items() if verdict == "struck"})
         self._reach("Learning from the decisions")
         mender.learn(table, decisions)
         self._reach("Judging all cells")
@@ -190,7 +192,21 @@ class Teacher:
 
 
 def _known(mender: CellMender) -> Known:
-    return Known(mender.schema_, mender.model_.reader.notations)
+    reader = mender.model_.reader
+    return Known(reader.schema, reader.notations, rules=[rule.words() for rule in relations_of(reader)])
+
+
+def relations_of(reader: TableReader) -> tuple[Any, ...]:
+    """The rules between columns that a model found; one of before knows none."""
+    return getattr(reader, "relations", ())
+
+
+def strike_out(mender: CellMender, rules: Set[str]) -> None:
+    """Let these rules, in words, no longer speak."""
+    reader = mender.model_.reader
+    kept = tuple(rule for rule in relations_of(reader) if rule.words() not in rules)
+    if len(kept) < len(relations_of(reader)):
+        mender.model_ = replace(mender.model_, reader=replace(reader, relations=kept))
 
 
 def _declared(mender: CellMender, kinds: Mapping[str, str]) -> dict[str, Any]:

@@ -9,17 +9,22 @@ const AHEAD = 7;
 
 const card = new Card(byId("card"), { decided: () => next(true), skipped: () => next(true) });
 let upcoming = [];
+let turns = 0; // how often something was shown: what was asked for before the last time comes too late
 
 export const press = (event) => card.press(event);
 export const isBusy = () => card.editing !== null;
 
 // Show the first cell of the queue; with `hasActed` it becomes the focus, as what was there is gone.
 export async function next(hasActed = false) {
-  upcoming = (await ask("queue", { count: AHEAD })).cells;
+  turns += 1;
+  const turn = turns;
+  const found = (await ask("queue", { count: AHEAD })).cells;
+  if (turn !== turns) return;
+  upcoming = found;
   drawUpcoming();
   if (!upcoming.length) return finished();
   await show(upcoming[0].flag);
-  if (hasActed) {
+  if (hasActed && card.cell) {
     card.place.focus({ preventScroll: true });
     card.speak();
   }
@@ -28,7 +33,10 @@ export async function next(hasActed = false) {
 // Somebody decided elsewhere: go on only if this cell is no longer open.
 export async function look() {
   const here = card.cell?.flag;
-  upcoming = (await ask("queue", { count: AHEAD })).cells;
+  const turn = turns;
+  const found = (await ask("queue", { count: AHEAD })).cells;
+  if (turn !== turns) return;
+  upcoming = found;
   drawUpcoming();
   const isOpen = here && upcoming.some(({ flag }) => flag.row === here.row && flag.column === here.column);
   if (isBusy()) return;
@@ -37,6 +45,7 @@ export async function look() {
 }
 
 async function show({ row, column }) {
+  turns += 1;
   const cell = await card.show({ row, column });
   if (!cell) return;
   drawRow(cell);

@@ -146,6 +146,8 @@ async function pulse() {
   pulseSoon(state.learning?.is_running ? QUICK_PULSE : PULSE);
 }
 
+document.addEventListener("visibilitychange", () => document.hidden || pulseSoon(0));
+
 await guarded(readState().then(() => open("decide")));
 document.documentElement.dataset.ready = "yes";
 pulseSoon(QUICK_PULSE);
