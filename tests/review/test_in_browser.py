@@ -234,6 +234,7 @@ def test_two_tabs_neither_lose_nor_double_a_decision(page: Any, review: Review, 
     second = cell(page)
     press(page, "r")
     other.locator("#decided-words", has_text="2 decided").wait_for()
+    other.locator("#card h3", has_text=page.locator("#card h3").inner_text()).wait_for()  # it goes on by itself
     press(other, "r")
     page.bring_to_front()
     page.locator("#decided-words", has_text="3 decided").wait_for()

@@ -27,7 +27,7 @@ Answer = Callable[[Review, Mapping[str, Any]], Any]  # what is asked, as plain v
 
 def state(review: Review, asked: Mapping[str, Any]) -> Any:
     """What holds for the whole table."""
-    counts, known = review.flagged.counts, review.teacher.known
+    counts = review.flagged.counts
     columns = [{"name": name, "flagged": counts.get(name, 0)} for name in review.table.column_names]
     return {
         "table": review.results.source.name,
@@ -35,7 +35,7 @@ def state(review: Review, asked: Mapping[str, Any]) -> Any:
         "columns": columns,
         "causes": review.flagged.causes,
         "flagged": len(review.flagged.flags),
-        "questions": len(known.questions) if known else 0,
+        "questions": len(review.questions),
         **pulse(review, asked),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
@@ -20,7 +20,7 @@ from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
-from cellmend.review.teaching import Teacher
+from cellmend.review.teaching import Question, Teacher
 
 KEPT_FILTERS = 8  # whose rows are remembered
 STATES = ("open", "kept", "accepted", "edited", "wrong")
@@ -35,7 +35,7 @@ class Asked:
     """A cell in the queue."""
 
     flag: Flag
-    speaks_for: int  # cells, itself included; 0: not counted
+    speaks_for: int  # cells that are alike; 0: not counted
     is_question: bool  # was it chosen because the answer would teach much?
 
 
@@ -89,8 +89,8 @@ class Review:
     def queue(self, most: int, wanted: Filter) -> list[Asked]:
         """The next cells to decide: questions, then the other flagged ones, then those that were skipped."""
         with self.lock:
-            questions = self.teacher.known.questions if self.teacher.known else {}
-            flags = [self._asked_flag(cell) for cell in questions]
+            questions = self.questions
+            flags = (self._asked_flag(cell) for cell in questions)
             ordered = chain(flags, (flag for flag in self.flagged.flags if flag.cell not in questions))
             first = (flag for flag in ordered if flag.cell not in self.skipped)
             last = (self._asked_flag(cell) for cell in self.skipped)
@@ -100,22 +100,32 @@ class Review:
                 if self.ledger.of(flag.cell) is None and wanted.keeps(flag.column, "open", flag)
             )
             return [
-                Asked(flag, questions.get(flag.cell, 0), flag.cell in questions) for flag in islice(still_open, most)
+                Asked(flag, questions[flag.cell].speaks_for if flag.cell in questions else 0, flag.cell in questions)
+                for flag in islice(still_open, most)
             ]
 
+    @property
+    def questions(self) -> Mapping[Cell, Question]:
+        """The cells whose answers would teach most, the best first; none until the model has chosen them."""
+        return self.teacher.known.questions if self.teacher.known else {}
+
     def _asked_flag(self, cell: Cell) -> Flag:
-        """What is said of a cell; a question may be about one that is not flagged."""
-        flag = self.flagged.get(cell)
-        return flag or Flag(*cell, self.text(cell) or "", 0.0, None, None, None, "The model is unsure.", "not flagged")
+        """What is said of a cell, which need not be flagged."""
+        flag, question = self.flagged.get(cell), self.questions.get(cell)
+        if flag is not None:
+            return flag
+        unflagged = Flag(
+            *cell, self.text(cell) or "", 0.0, None, None, None, "Nothing speaks against it.", "not flagged"
+        )
+        return unflagged if question is None else question.flag
 
     def describe(self, cell: Cell) -> Asked:
         """What is known of one cell, flagged or not."""
         self._check(cell)
         with self.lock:
-            flag, known = self._asked_flag(cell), self.teacher.known
-            questions = known.questions if known else {}
+            flag, question = self._asked_flag(cell), self.questions.get(cell)
             alike = max(len(self.open_alike(flag, by)) for by in LIKENESSES)
-            return Asked(flag, questions.get(flag.cell, alike), flag.cell in questions)
+            return Asked(flag, alike if question is None else question.speaks_for, question is not None)
 
     def skip(self, cell: Cell) -> None:
         """Ask about a cell again only after all others."""

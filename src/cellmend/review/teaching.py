@@ -68,12 +68,20 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A cell whose answer would teach much."""
+
+    flag: Flag  # what is said of the cell, which need not be flagged
+    speaks_for: int  # other cells that are alike
+
+
+@dataclass(frozen=True)
 class Known:
     """What the model knows about the table."""
 
     schema: Schema
     notations: Mapping[str, Notation]
-    questions: Mapping[Cell, int] = field(default_factory=dict)  # the best cells to ask about, for how many each speaks
+    questions: Mapping[Cell, Question] = field(default_factory=dict)  # the best first
     rules: Sequence[str] = ()
 
 
@@ -153,8 +161,8 @@ class Teacher:
         rows = asked_rows(table.num_rows, flagged.rows)
         some = table if len(rows) == table.num_rows else table.take(rows)
         found = mender.questions(some, QUESTIONS).to_pylist()
-        chosen = {(int(rows[line["row"]]), str(line["column"])): int(line["speaks_for"]) for line in found}
-        self.known = replace(self.known, questions=chosen)
+        chosen = [question_of(line | {"row": rows[line["row"]]}) for line in found]
+        self.known = replace(self.known, questions={each.flag.cell: each for each in chosen})
         self.take(None)
 
     def _learn(self, decisions: Sequence[Decision], flagged: Flagged, wishes: Wishes) -> None:
@@ -189,6 +197,13 @@ class Teacher:
         self.results.learned.mkdir(exist_ok=True)
         mender.save(self.results.learned / "model.cellmend")
         write_findings(self.results.learned / "findings.csv", found)
+
+
+def question_of(line: Mapping[str, Any]) -> Question:
+    """A line of what `CellMender.questions` gives."""
+    value = line["value"] or ""
+    reason = f"{line['column']} is {value or 'missing'}; the model is not sure of such cells"
+    return Question(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]))
 
 
 def _known(mender: CellMender) -> Known:
