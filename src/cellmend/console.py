@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
-LABELS = ("kind", "column", "method")  # columns of text, among columns of numbers
+LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 stderr = Console(stderr=True)
 
@@ -114,7 +114,8 @@ class Teller:
         if self.as_json:
             self.json(found.to_json() | {"notes": list(notes)})
             return
-        tables = {"By kind of error": found.by_kind, "By column": found.by_column, "Compared": found.baselines}
+        tables = {"By kind of error": found.by_kind, "By column": found.by_column}
+        tables |= {"By cause that was named": found.by_cause, "Compared": found.baselines}
         for title, each in tables.items():
             if each is not None:
                 Console().print(_numbers_table(title, each))

@@ -18,6 +18,7 @@ from cellmend.findings.finding import Finding, to_html
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import best
+from cellmend.table.causes.named import EXCHANGED
 from cellmend.table.frames import read_frame
 from cellmend.table.values import as_text, shortened
 from tests.conftest import SMALL
@@ -85,6 +86,8 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     city = line(findings, 6, "city")
     assert city["repair"] in ("Birmingham", "Florence")
     assert "probably" in city["reason"]
+    assert city["cause"] == "replaced"
+    assert (weight["cause"], line(findings, 5, "length")["cause"]) == ("unreadable", "unlike its row")
     day = line(findings, 7, "day")
     assert pd.to_datetime(day["repair"], format="%d.%m.%Y").year in (2023, 2024)
     assert pd.isna(day["low"]), "bounds of dates are in the reason"
@@ -271,6 +274,7 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
     one, other = swapped([x, y])
     assert (one.repair, other.repair) == ("4.0", "9.0")
     assert "looks swapped with y" in one.reason
+    assert one.cause == EXCHANGED
     elsewhere = Finding(4, "y", "4.0", 0.9, 9.1, 8.9, 9.2, "y is 4")
     assert swapped([x, elsewhere]) == [x, elsewhere]
     half = Finding(3, "y", "5.0", 0.9, 9.1, 8.9, 9.2, "y is 5")

@@ -13,6 +13,7 @@ from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import Wording
 from cellmend.model.columns import EncodedColumn
+from cellmend.table.causes import named
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
@@ -32,6 +33,7 @@ def explain(
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
+    cause = named.UNLIKE_ROW if suspect is None else suspect.cause
     if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
         repair, why = suspect.meant[0], suspect.reason
     elif suspect is not None:
@@ -47,6 +49,7 @@ def explain(
         slip = slipped_point(expected, column, words) if abstain else None
         if slip is not None:
             repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
+            cause = named.POINT
     if repair is None:
         why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
     return Finding(
@@ -58,6 +61,7 @@ def explain(
         low=_bound(low, words, column),
         high=_bound(high, words, column),
         reason=why,
+        cause=cause,
     )
 
 
@@ -73,7 +77,7 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
     value = table.arrow.column(suspect.column)[suspect.row].as_py()
     repair = suspect.meant[0] if suspect.meant else None
     why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
-    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why)
+    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why, suspect.cause)
 
 
 def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
@@ -174,4 +178,4 @@ def _number(finding: Finding) -> float:
 
 def _swap(one: Finding, other: Finding) -> Finding:
     reason = f"{one.column} is {shortened(one.value)}; it looks swapped with {other.column}"
-    return replace(one, repair=other.value, reason=reason)
+    return replace(one, repair=other.value, reason=reason, cause=named.EXCHANGED)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cellmend.table.causes.named import UNLIKE_ROW
 from cellmend.table.frames import Frame
 from cellmend.table.readtable import ReadTable
 from cellmend.table.values import as_text
@@ -25,6 +26,7 @@ FINDINGS = pa.schema(
         ("low", pa.float64()),
         ("high", pa.float64()),
         ("reason", pa.string()),
+        ("cause", pa.string()),
     ]
 )
 MIXED = ("value", "repair")  # of any type, written as text where a column must have one
@@ -43,6 +45,7 @@ class Finding:
     low: float | None  # the clean component's central 90 %, where the column is ordered
     high: float | None
     reason: str
+    cause: str = UNLIKE_ROW  # one of causes.named.MEANINGS
 
 
 @dataclass(frozen=True)

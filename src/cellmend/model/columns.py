@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, TableError
+from cellmend.model.grouping import Groups, group_levels, with_more
 from cellmend.table.frames import Change
 from cellmend.table.schema import Column
 from cellmend.table.texts import Notation
@@ -203,11 +204,16 @@ class CountColumn(NumberColumn):
 
 @dataclass(frozen=True)
 class LevelColumn:
-    """A column of categories as learned: its levels; a cell is their number."""
+    """A column of categories as learned: its levels; a cell is their number.
+
+    Where there are thousands, some share an output (grouping.py): which, and with what share of it, is empty elsewhere.
+    """
 
     name: str
     kind: str
     levels: tuple[Level, ...]
+    outputs: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
 
     decimals: ClassVar[None] = None
     reach = (-math.inf, math.inf)
@@ -220,7 +226,12 @@ class LevelColumn:
             raise SchemaError(
                 f"The levels of column {column.name!r} must be among its values; of {list(learned.levels)} none is."
             )
-        return learned
+        return learned._grouped(values) if robust and column.kind == "category" else learned
+
+    def _grouped(self, values: pa.ChunkedArray) -> Self:
+        codes = self._codes(values)
+        counts = np.bincount(codes[np.isfinite(codes)].astype(np.int64), minlength=len(self.levels))
+        return replace(self, **group_levels(counts)._asdict())
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         codes = self._codes(values)
@@ -245,7 +256,9 @@ class LevelColumn:
         found = pc.value_counts(plain(values).drop_null())
         often = found.field("values").filter(pc.greater_equal(found.field("counts"), NEW_LEVEL)).to_pylist()
         new = sorted(_as_level(value) for value in often if value == value and level_text(value) not in known)
-        return replace(self, levels=(*self.levels, *new))
+        names = [level_text(level) for level in self.levels]
+        groups = with_more(Groups(self.outputs, self.shares), names, [level_text(level) for level in new])
+        return replace(self, levels=(*self.levels, *new), **groups._asdict())
 
     def decode_one(self, value: float) -> Level:
         """The level of this number."""

@@ -41,8 +41,11 @@ class Pair(NamedTuple):
     meant: str
 
 
-def near_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int, int]]:
-    """Pairs of texts of which the first may be the second, misspelled: they differ in little."""
+def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) -> set[tuple[int, int]]:
+    """Pairs of texts of which the first may be the second, misspelled: they differ in little.
+
+    The first is one of the texts from the place `asked` on.
+    """
     alike: dict[str, list[int]] = defaultdict(list)
     for at, text in enumerate(texts):
         for key in _keys(text):
@@ -52,9 +55,13 @@ def near_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int
         if len(group) > 1:
             ordered = sorted(group, key=lambda at: -counts[at])[:CROWD]
             pairs |= {
-                (one, other) for one in ordered for other in ordered if one != other and counts[other] >= counts[one]
+                (one, other)
+                for one in ordered
+                if one >= asked
+                for other in ordered
+                if one != other and counts[other] >= counts[one]
             }
-    return pairs | _far_pairs(texts, counts)
+    return pairs | _far_pairs(texts, counts, asked)
 
 
 def _keys(text: str) -> set[str]:
@@ -65,12 +72,14 @@ def _keys(text: str) -> set[str]:
     return without | {text} | {f"\0{kind}{key}" for kind, key in enumerate(other)}
 
 
-def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int, int]]:
-    """Rare texts and frequent ones that differ in several letters, if there are not too many."""
+def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+    """Rare texts and frequent ones that differ in several letters, if there are not too many that were learned."""
+    learned = counts[:asked] if asked else counts
     frequent = np.flatnonzero(counts >= FREQUENT)
-    rare = np.flatnonzero(counts <= max(counts.max() // RARER, 1))
-    if not len(frequent) or len(frequent) * len(rare) > MOST_COMPARED:
+    is_rare = counts <= max(counts.max() // RARER, 1)
+    if not len(frequent) or len(frequent) * is_rare[: len(learned)].sum() > MOST_COMPARED:
         return set()
+    rare = np.flatnonzero(is_rare[asked:]) + asked
     ours, theirs = ([texts[at] for at in each.tolist()] for each in (rare, frequent))
     distance = cdist(ours, theirs, scorer=OSA.distance, score_cutoff=MOST_SLIPS, dtype=np.int32)
     lengths = np.array([len(text) for text in theirs])
@@ -92,10 +101,10 @@ def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pa
                 yield Pair(seen, meant, number, chance, stray, sibling, texts[meant])
 
 
-def new_pairs(letters: Letters, near: set[tuple[int, int]]) -> Iterator[Pair]:
+def new_pairs(letters: Letters, near: set[tuple[int, int]], asked: int) -> Iterator[Pair]:
     """What may have been meant and is not near, by undoing each cause at the places where a text is strange."""
     place = {text: at for at, text in enumerate(letters.texts)}
-    for seen, strange in _strange_places(letters).items():
+    for seen, strange in _strange_places(letters, asked).items():
         text, done = letters.texts[seen], set()
         for position, likely in strange:
             for number, cause in enumerate(SLIPS):
@@ -108,14 +117,14 @@ def new_pairs(letters: Letters, near: set[tuple[int, int]]) -> Iterator[Pair]:
                             yield Pair(seen, known, number, chance, stray_letter(cause.name, text, meant), NEVER, meant)
 
 
-def _strange_places(letters: Letters) -> dict[int, list[tuple[int, str]]]:
+def _strange_places(letters: Letters, asked: int) -> dict[int, list[tuple[int, str]]]:
     """Texts with the places where they are most surprising, and the letters that would be likely there."""
     item = letters.itself.item
     surprise = -letters.log_chances(letters.itself)
     with_next = surprise.copy()
     for step in (1, 2, 3):
         with_next[:-step] += np.where(item[step:] == item[:-step], surprise[step:], 0.0)
-    strange = np.flatnonzero((surprise > SURPRISE) & (with_next > SURPRISES))
+    strange = np.flatnonzero((surprise > SURPRISE) & (with_next > SURPRISES) & (item >= asked))
     strange = strange[np.lexsort((-with_next[strange], item[strange]))]
     first = np.searchsorted(item[strange], item[strange])
     strange = strange[np.arange(len(strange)) - first < MOST_PLACES]

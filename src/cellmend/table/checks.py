@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
+from cellmend.table.causes import named
 from cellmend.table.causes.numbers import (
     NumberCause,
     Strays,
@@ -26,9 +27,10 @@ from cellmend.table.causes.numbers import (
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
+from cellmend.table.notation import MOMENTS
 from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.schema import DATE, IGNORE, Schema
+from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
@@ -163,13 +165,17 @@ def learn_checks(table: ReadTable, schema: Schema) -> Checks:
             numbers[name] = _often_written(table, name)
         if column.kind == IGNORE and family(values.type) in ("text", "number") and _are_identifiers(name, values):
             identifiers[name] = _usual_form(plain(values).drop_null())
-        if family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None:
+        if _are_quantities(column, values) and not isinstance(table.notations.get(name), MOMENTS):
             causes[name] = learn_number_causes(_numbers(values))
         texts, index = _coded_texts(table, name)
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
     return Checks(learn_texts(counts), identifiers, numbers, _without_reason(causes, table.understood))
+
+
+def _are_quantities(column: Column, values: pa.ChunkedArray) -> bool:
+    return family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None
 
 
 def _without_reason(
@@ -245,7 +251,7 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
 
 def _both(one: Suspect, other: Suspect) -> Suspect:
     """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
-    if one.cause and one.suspicion >= DOUBTFUL:
+    if one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)
 
@@ -279,10 +285,11 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
-            reason = f"{name} is {text}, which is no {notation.noun}"
+            reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
             if notation.rounded(text) is not None:
-                meant, reason = (), f"{name} is {text}, with far more decimals than the others"
-            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
+                meant, cause = (), named.DECIMALS
+                reason = f"{name} is {text}, with far more decimals than the others"
+            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False, cause=cause))
     return suspects
 
 
@@ -328,7 +335,8 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
             closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
             meant = tuple(dict.fromkeys([own, *closer[:MOST_MEANT]]))
             reason = f"{name} is {text}, written as hardly any other is"
-            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=len(meant) == 1))
+            known = len(meant) == 1
+            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=known, cause=named.NOTATION))
     return suspects
 
 
@@ -345,7 +353,7 @@ def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
             text = texts[index[row]]
             if text == text:
                 reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
-                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=named.REPEATED))
     return suspects
 
 
@@ -360,7 +368,8 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
             reason = (
                 f"{name} is no number" if text != text else f"{name} is {text}, which has another form than the others"
             )
-            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+            cause = named.UNREADABLE if text != text else named.FORM
+            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=cause))
     return suspects
 
 
@@ -384,8 +393,10 @@ def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
                 found = _slips(plain(table.column(beside)), missing, learned.values, last=beside < place)
                 for row, text, rest, own in found:
                     reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
-                    suspects.append(Suspect(row, beside, SLIPPED, (rest,), reason, readable=False))
-                    suspects.append(Suspect(row, place, SLIPPED, (own,), reason, readable=False))
+                    suspects += [
+                        Suspect(row, at, SLIPPED, (meant,), reason, readable=False, cause=named.SLIPPED)
+                        for at, meant in ((beside, rest), (place, own))
+                    ]
     return suspects
 
 

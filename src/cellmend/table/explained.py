@@ -24,6 +24,7 @@ from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import Default
 from cellmend.table.causes.slips import Framed
 from cellmend.table.letters import Letters
+from cellmend.table.siblings import Siblings
 
 ROUNDS = 6  # of expectation and maximisation
 USUAL_RATE = 0.002  # of a cause, before anything is seen
@@ -35,7 +36,7 @@ USUAL_DEFAULTS = 0.05  # in a column, before anything is seen
 PLAIN = 0.01  # values of a column are natural and look like a default, where the others do not
 SMOOTH = 0.1  # of the values with a power of two of cells, as many have half and twice as many
 AGAIN = 0.2  # that a slip that was made is made again in the same way
-SIBLINGS = 0.5  # of new codes are like another one but for a digit or a letter: 2014 and 2015, AB-1 and AC-1
+SIBLINGS = 0.5  # of new values are like another one but for a number, a digit or a letter of a code, or style
 BORROWED = 0.1  # of new values stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
@@ -101,8 +102,8 @@ class Rates:
 class Column:
     """A column of different texts while it is weighed which were meant.
 
-    `elsewhere` (T,) says how often each text stands in other columns; `clean` (T,) how probably each was meant, if that
-    is known already.
+    `elsewhere` (T,) says how often each text stands in other columns; `clean` (K,) how probably the first K texts were
+    meant, if that is known already: then only the others are asked about.
     """
 
     def __init__(
@@ -113,10 +114,14 @@ class Column:
         clean: NDArray[np.float64] | None = None,
     ) -> None:
         self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
-        near = near_pairs(texts, counts)
-        self.clean = _first_guess(near, counts) * _unframed(texts) if clean is None else clean
-        self.letters = Letters(texts, self.clean)
-        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near)]
+        asked = 0 if clean is None else len(clean)
+        near = near_pairs(texts, counts, asked)
+        if clean is None:
+            self.clean = _first_guess(near, counts) * _unframed(texts)
+        else:
+            self.clean = np.pad(clean, (0, len(texts) - asked))  # new texts do not vouch for each other
+        self.letters, self.siblings = Letters(texts, self.clean), Siblings.of(texts)
+        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near, asked)]
         self.seen, self.known, self.cause, self.stray = (
             np.array([getattr(pair, name) for pair in self.pairs], dtype=np.int64)
             for name in ("seen", "known", "cause", "stray")
@@ -172,13 +177,13 @@ class Column:
     def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
         """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
         values = self.clean.sum() + TINY
-        sibling = np.zeros(len(self.texts))
+        sibling = self.siblings.expected(self.clean)
         known = self.known >= 0
-        np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]] / values)
+        np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]])
         shared = self.elsewhere / max(self.elsewhere.sum(), 1.0)
-        likely = (1 - SIBLINGS) * np.exp(natural) + SIBLINGS * sibling + BORROWED * shared
+        likely = values * ((1 - SIBLINGS) * np.exp(natural) + BORROWED * shared) + SIBLINGS * sibling
         plain = PLAIN * np.exp(self.default)
-        return np.log(by_count(self.counts)) + np.log(values * likely + plain + TINY)
+        return np.log(by_count(self.counts)) + np.log(likely + plain + TINY)
 
     def _sources(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
         """Log of in how many cells what a pair says was meant, (P,)."""
@@ -299,7 +304,7 @@ class LearnedTexts:
         found = {text: self.verdicts[text] for text in counts if text in self.verdicts}
         if new:
             texts, many = [*self.counts, *new], np.array([*self.counts.values(), *new.values()])
-            column = Column(texts, many, np.zeros(len(texts)), np.array([*self.clean, *[0.0] * len(new)]))
+            column = Column(texts, many, np.zeros(len(texts)), np.array(self.clean))
             column.weigh(self.rates)
             found |= {text: verdict for text, verdict in column.verdicts().items() if text in new}
         return found

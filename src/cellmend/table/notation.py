@@ -1,4 +1,4 @@
-"""How a column writes its values: words, numbers with units, or dates.
+"""How a column writes its values: words, numbers with units, dates, or times of day.
 
 A notation is learned from a column once and reads newer ones in the same way. What it reads has a null where the cell
 is missing and NaN where it cannot be read, or where a number has far more decimals than those of its column ever have.
@@ -13,12 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.dates import MOST_DATES, Dates, learn_dates
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
 from cellmend.table.texts import Notation, Texts, Words, distinct_texts, holds_text
 from cellmend.table.values import readable
 
-NOTATIONS: dict[str, type[Notation]] = {"words": Words, "numbers": Numbers, "dates": Dates}  # as model files name them
+NOTATIONS: dict[str, type[Notation]] = {
+    "words": Words,
+    "numbers": Numbers,
+    "dates": Dates,
+    "clocks": Clocks,
+}  # as model files name them
+MOMENTS = (Dates, Clocks)  # numbers that have no unit, sign or decimal point
 Notations = Mapping[str, Notation]
 
 
@@ -50,6 +57,10 @@ def learn_notation(values: Texts, kind: str | None = None) -> Notation | None:
         dates = learn_dates(levels, counts, least=MOST_DATES if kind is None else 0.0)
         if dates is not None:
             return dates
+    if kind is None:
+        clocks = learn_clocks(levels, counts)
+        if clocks is not None:
+            return clocks
     if kind in (None, "real", "count", "ordinal"):
         numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0)
         if numbers is not None:

@@ -25,6 +25,7 @@ MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
 LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
+FEW_LEVELS = 10  # different numbers that may be levels
 A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
 CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
@@ -174,6 +175,8 @@ def learn_numbers(levels: Sequence[str], counts: NDArray[np.int64], *, least: fl
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
+    if least and gap and _are_levels(read):
+        return None
     if least:
         others = ~said & ~known & ~gaps
         if _are_labels(read, values, times) or _is_a_form(
@@ -195,6 +198,11 @@ def learn_numbers(levels: Sequence[str], counts: NDArray[np.int64], *, least: fl
         decimals=None if whole else usual_decimals(np.repeat(values, times)),
         places=_places(read, times, decimal),
     )
+
+
+def _are_levels(read: Sequence[Part]) -> bool:
+    """Are these few texts with a unit levels, such as 1br and 2br, so that the word beside them, studio, is one too?"""
+    return len(read) <= FEW_LEVELS and all(part.unit for part in read)
 
 
 def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
@@ -225,6 +233,7 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     addresses = np.array([bool(_ADDRESS.fullmatch(number)) for number in written])
     spaced = [re.sub(rf"[{SPACES}]", "", number) if number.isascii() else "" for number in written]
     phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
+    phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
     return share > CODE_SHARE or phones or are_codes([part.number + part.unit for part in read], times)
 

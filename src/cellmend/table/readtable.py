@@ -22,7 +22,7 @@ class Suspect:
     meant: tuple[str, ...]  # what may have been meant, the nearest first; none if nobody knows
     reason: str
     readable: bool  # does the cell say something that a model can learn from?
-    cause: str = ""  # what made it wrong, if that is known
+    cause: str  # what made it wrong, one of causes.named.MEANINGS
 
     @property
     def hidden(self) -> bool:
