@@ -16,8 +16,7 @@ from cellmend.errors import FileError
 from cellmend.files.folders import open_parts
 from cellmend.files.guarded import read_guarded
 from cellmend.review.ledger import Cell
-
-NETWORK = "unlike its row"  # the cause of cells of which no other is told
+from cellmend.table.causes.named import UNLIKE_ROW
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         low=_number(line.get("low")),
         high=_number(line.get("high")),
         reason=line["reason"],
-        cause=line.get("cause") or NETWORK,
+        cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
     )
 
 

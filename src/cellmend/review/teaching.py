@@ -18,7 +18,6 @@ from cellmend.review.results import Results
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
-    from cellmend.table.reader import TableReader
     from cellmend.table.schema import Schema
     from cellmend.table.texts import Notation
 
@@ -207,18 +206,18 @@ def question_of(line: Mapping[str, Any]) -> Question:
 
 
 def _known(mender: CellMender) -> Known:
-    reader = mender.model_.reader
+    reader: Any = mender.model_.reader
     return Known(reader.schema, reader.notations, rules=[rule.words() for rule in relations_of(reader)])
 
 
-def relations_of(reader: TableReader) -> tuple[Any, ...]:
+def relations_of(reader: Any) -> tuple[Any, ...]:
     """The rules between columns that a model found; one of before knows none."""
     return getattr(reader, "relations", ())
 
 
 def strike_out(mender: CellMender, rules: Set[str]) -> None:
     """Let these rules, in words, no longer speak."""
-    reader = mender.model_.reader
+    reader: Any = mender.model_.reader
     kept = tuple(rule for rule in relations_of(reader) if rule.words() not in rules)
     if len(kept) < len(relations_of(reader)):
         mender.model_ = replace(mender.model_, reader=replace(reader, relations=kept))
