@@ -60,7 +60,7 @@ def write_results(folder: Path, table: pa.Table, kind: str) -> None:
             reason = f"{name} is {value}; usually it is more"
             suspicion = 1 - place / len(rows) / 2
             writer.writerow([row, name, value, suspicion, round(value + 1, 2), value, value + 2, reason, "noise"])
-    Origin.of(str(path), folder, {"fdr": 0.1}).save(folder)
+    Origin.of(str(path), path.name, folder, {"fdr": 0.1}).save(folder)
     small = CellMender(epochs=2, hidden_dim=16, latent_dim=8, embedding_dim=4, random_state=0, schema={"id": "ignore"})
     small.fit(table.slice(0, 500)).save(folder / "model.cellmend")
 

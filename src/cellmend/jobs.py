@@ -133,7 +133,7 @@ def write_origin(source: TableFile, wanted: Cleaning) -> None:
     if table is None or wanted.plain_formats:
         table = str(wanted.folder / f"original{source.suffix}")
         source.write_changed(Path(table), source.table, {})
-    Origin.of(table, wanted.folder, wanted.threshold.given).save(wanted.folder)
+    Origin.of(table, source.name, wanted.folder, wanted.threshold.given).save(wanted.folder)
 
 
 def fit_and_judge(
@@ -400,5 +400,5 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
         sample = TableFile(stream.name, drawn)
         judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
     if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
-        Origin.of(wanted.table, folder, wanted.threshold.given).save(folder)
+        Origin.of(wanted.table, stream.name, folder, wanted.threshold.given).save(folder)
     return repair_stream(stream, model, str(folder), wanted.threshold, how), notes

@@ -20,15 +20,16 @@ class Origin:
     """The table that results are about, and by which threshold its cells were flagged."""
 
     table: str  # a URL, or a path as seen from the folder
+    name: str  # as people know the table
     digest: str = ""  # of a file on this machine, to see whether it is still the same
     threshold: Mapping[str, float] = field(default_factory=dict)  # "fdr", "suspicion" or "top"
 
     @classmethod
-    def of(cls, table: str, folder: Path, threshold: Mapping[str, float]) -> Origin:
+    def of(cls, table: str, name: str, folder: Path, threshold: Mapping[str, float]) -> Origin:
         """The origin of results in `folder` that are about `table`."""
         if is_url(table):
-            return cls(table, threshold=threshold)
-        return cls(os.path.relpath(table, folder), digest_of(Path(table)), threshold)
+            return cls(table, name, threshold=threshold)
+        return cls(os.path.relpath(table, folder), name, digest_of(Path(table)), threshold)
 
     def save(self, folder: Path) -> None:
         """Write source.json."""
@@ -40,7 +41,8 @@ class Origin:
         """What source.json of a folder says."""
         try:
             entries = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            return cls(str(entries["table"]), str(entries["digest"]), dict(entries["threshold"]))
+            texts = (str(entries[name]) for name in ("table", "name", "digest"))
+            return cls(*texts, threshold=dict(entries["threshold"]))
         except FileNotFoundError:
             raise FileError(
                 f"{folder} must hold {NAME}, which says which table it is about; it holds none. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cellmend.errors import FileError
@@ -73,9 +73,11 @@ def open_results(folder: Path, table: str | None) -> Results:
     """A folder that `cellmend clean` wrote; `table` says where the cleaned table is, if source.json does not."""
     if not folder.is_dir():
         raise FileError(f"{folder} must be a folder that cellmend clean wrote; there is none.")
-    origin = Origin.load(folder) if table is None or (folder / NAME).exists() else Origin("", threshold=FDR)
-    place = origin.find(folder) if table is None else table
-    return Results(folder, read_file(place), Threshold(**origin.threshold))  # type: ignore[arg-type]
+    if table is not None and not (folder / NAME).exists():
+        return Results(folder, read_file(table), Threshold(**FDR))  # type: ignore[arg-type]
+    origin = Origin.load(folder)
+    source = read_file(origin.find(folder) if table is None else table)
+    return Results(folder, replace(source, name=origin.name), Threshold(**origin.threshold))  # type: ignore[arg-type]
 
 
 @contextmanager

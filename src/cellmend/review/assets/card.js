@@ -78,20 +78,20 @@ export class Card {
     buttons.push(action(flag.suspicion > 0 ? "Value is right" : "Right", "R", "reject", () => this.reject()));
     buttons.push(action("Edit", "E", "", () => this.edit()));
     if (this.skipped) buttons.push(action("Skip", "S", "", () => this.skip()));
-    buttons.push(action("Wrong, no repair", "W", "quietly", () => this.wrong()));
     if (decision) buttons.push(action("Withdraw", null, "quietly", () => this.withdraw()));
     return el("div", { className: "actions" }, ...buttons);
   }
 
   bulkActions() {
     const { alike } = this.cell;
-    if (!alike) return el("div");
+    const wrong = action("Wrong, no repair", "W", "quietly", () => this.wrong());
+    if (!alike) return el("div", { className: "bulk" }, wrong);
     const offers = [];
     for (const [by, words] of [["value", "with this value"], ["cause", "of this cause"]]) {
       const most = Math.max(alike[by].right, alike[by].wrong);
       if (most > 1) offers.push(action(`All ${number(most)} ${words}…`, offers.length ? null : "B", "quietly", () => this.bulk(by)));
     }
-    return el("div", { className: "bulk" }, ...offers);
+    return el("div", { className: "bulk" }, ...offers, wrong);
   }
 
   // ---------------------------------------------------------------- deeds

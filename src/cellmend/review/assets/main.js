@@ -55,7 +55,7 @@ function drawLearning(before) {
   byId("learning").hidden = !isRunning;
   byId("stage").textContent = `${stage} … ${Math.round(seconds)} s`;
   byId("learned").value = done;
-  if (before?.is_running && !isRunning && error) notify(`The model could not learn: ${error}`, true);
+  if (before?.is_running && !isRunning && error) notify(`The model stopped: ${error}`, true);
   if (before && runs > before.runs) guarded(showChanges());
 }
 
