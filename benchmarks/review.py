@@ -20,6 +20,9 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,26 +77,33 @@ def ask(url: str, name: str, deed: dict[str, Any] | None = None) -> Any:
         return json.load(answer)
 
 
-def wait_for_page(url: str) -> str:
-    """Open the page, in a Chromium if there is one; returns how."""
+@contextmanager
+def browser() -> Iterator[Callable[[str], str]]:
+    """Opens a page, in a Chromium that runs already if there is one, and says how."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        found = None
-    if found is None:
-        for name in ("state", "queue"):
-            ask(url, name)
-        return "without a browser"
+    if found is None or find_spec("playwright") is None:
+        yield open_without
+        return
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        started = time.perf_counter()
-        page.goto(url)
-        page.wait_for_selector("html[data-ready]")
-        said = f"in a Chromium, {time.perf_counter() - started:.2f} s of it in the browser"
-        browser.close()
-    return said
+        running = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        page = running.new_page()
+
+        def open_page(url: str) -> str:
+            page.goto(url)
+            page.wait_for_selector("html[data-ready]")
+            return "in a Chromium"
+
+        yield open_page
+        running.close()
+
+
+def open_without(url: str) -> str:
+    """Ask what the page would ask."""
+    for name in ("state", "queue"):
+        ask(url, name)
+    return "without a browser"
 
 
 def memory(process: int) -> float:
@@ -102,7 +112,7 @@ def memory(process: int) -> float:
     return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1e6
 
 
-def measure(folder: Path) -> None:
+def measure(folder: Path, open_page: Callable[[str], str]) -> None:
     """Start the server and tell what it took."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "cellmend.cli", "review", str(folder)]
@@ -112,7 +122,7 @@ def measure(folder: Path) -> None:
             assert server.stderr is not None  # noqa: S101
             url = re.findall(r"http://\S+", server.stderr.readline())[0]
             listening = time.perf_counter() - started
-            how = wait_for_page(url)
+            how = open_page(url)
             tell(f"listening after {listening:.2f} s; page ready after {time.perf_counter() - started:.2f} s ({how})")
             answered = []
             for each in ask(url, "queue?count=100")["cells"] + ask(url, "queue?count=100&only=number_3")["cells"]:
@@ -145,7 +155,8 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         write_results(Path(name), made_up(asked.rows), asked.format)
-        measure(Path(name))
+        with browser() as open_page:
+            measure(Path(name), open_page)
 
 
 if __name__ == "__main__":

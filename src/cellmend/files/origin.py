@@ -41,8 +41,8 @@ class Origin:
         """What source.json of a folder says."""
         try:
             entries = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            texts = (str(entries[name]) for name in ("table", "name", "digest"))
-            return cls(*texts, threshold=dict(entries["threshold"]))
+            table, name, digest = (str(entries[each]) for each in ("table", "name", "digest"))
+            return cls(table, name, digest, dict(entries["threshold"]))
         except FileNotFoundError:
             raise FileError(
                 f"{folder} must hold {NAME}, which says which table it is about; it holds none. "
