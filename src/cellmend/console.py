@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cellmend.benchmark.evaluation import Evaluation
     from cellmend.findings.finding import Finding
     from cellmend.jobs import Job, Repaired
+    from cellmend.patch import Applied
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
@@ -103,6 +104,16 @@ class Teller:
         seconds = time.perf_counter() - start
         self.json({"model": str(model), "rows": rows, "seconds": seconds, "notes": list(notes)})
         self.notes([*notes, f"Written: {model}, {seconds:.0f} s."])
+
+    def applied(self, applied: Applied) -> None:
+        """What came of putting a patch on a table."""
+        refused = [str(refusal) for refusal in applied.refused]
+        self.json({"written": str(applied.path), "made": applied.made, "refused": refused})
+        said = [f"Refused: {each}." for each in refused[:SHOWN]]
+        if len(refused) > SHOWN:
+            said.append(f"Refused: {len(refused) - SHOWN:,} more; --json lists all.")
+        counts = f"{applied.made:,} cells are repaired, {len(refused):,} refused."
+        self.notes([*said, counts, f"Written: {applied.path}."])
 
     def evaluation(self, found: Evaluation, notes: Sequence[str]) -> None:
         """How well errors that were put in were found and repaired."""

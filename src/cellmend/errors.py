@@ -34,6 +34,14 @@ class StreamError(CellmendError, ValueError):
     """A folder of results that holds something else than the run asked for."""
 
 
+class DecisionError(CellmendError, ValueError):
+    """A decision that cannot be read, that contradicts another, or that no cell of the table fits."""
+
+
+class PatchError(CellmendError, ValueError):
+    """A patch that cannot be read, or a cell that cannot hold what it should."""
+
+
 class TrainingError(CellmendError, RuntimeError):
     """Training that did not end in finite weights."""
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
+from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN, absolute
 from cellmend.files.results import check_room, only_run, result_folder, size_of
 from cellmend.findings.finding import Finding, Mended
@@ -142,6 +143,7 @@ class Cleaning:
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
     dry_run: bool = False  # findings and report only
+    table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
@@ -158,7 +160,19 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
+        write_origin(source, wanted, partial)
     return job, [folder / name for name in names]
+
+
+def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> None:
+    """Note in the folder that is made which table the results are about; one that is no file is kept beside them."""
+    if wanted.table is None or wanted.plain_formats:
+        copy = partial / f"original{source.suffix}"
+        source.write_changed(copy, source.table, {})
+        origin = Origin.of(str(copy), source.name, partial, wanted.threshold.given)
+    else:
+        origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given)
+    origin.save(partial)
 
 
 def fit_and_judge(
@@ -475,5 +489,7 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
             notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
             sample = TableFile(stream.name, drawn)
             judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+        if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
+            Origin.of(wanted.table, stream.name, folder, wanted.threshold.given).save(folder)
         repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
         return repair_stream(stream, model, repairing, how), notes

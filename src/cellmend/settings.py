@@ -196,12 +196,16 @@ class Threshold:
         nothing = fdr is None and suspicion is None and top is None
         return cls(fdr, otherwise if nothing else suspicion, top)
 
+    @property
+    def given(self) -> dict[str, float]:
+        """The one that is given, under its name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def __post_init__(self) -> None:
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        if len(given) != 1:
-            which = f"{' and '.join(given)} are" if given else "none is"
+        if len(self.given) != 1:
+            which = f"{' and '.join(self.given)} are" if self.given else "none is"
             raise SettingError(f"Only one of fdr, suspicion and top may be given; {which}.")
-        for name, value in given.items():
+        for name, value in self.given.items():
             check_number(name, value)
 
     def __str__(self) -> str:

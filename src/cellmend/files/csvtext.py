@@ -215,12 +215,14 @@ def _outside_quotes(
     Quotes are in pairs where they open and close fields: a break with an even number before it is outside. Where a
     quote stands elsewhere (5" pipe), lines are gone through one by one.
     """
-    edges = list(b"\n\r" + delimiter.encode())
-    opening = (data == QUOTE) & np.isin(np.concatenate([[NEWLINE], data[:-1]]), edges)
-    closing = (data == QUOTE) & np.isin(np.concatenate([data[1:], [NEWLINE]]), edges)
-    if ((data == QUOTE) & ~opening & ~closing).any() or np.count_nonzero(data == QUOTE) % 2:
+    quotes = np.flatnonzero(data == QUOTE)
+    is_edge = np.zeros(256, dtype=bool)
+    is_edge[list(b"\n\r" + delimiter.encode())] = True
+    opening = is_edge[data[np.maximum(quotes - 1, 0)]] | (quotes == 0)
+    closing = is_edge[data[np.minimum(quotes + 1, len(data) - 1)]] | (quotes == len(data) - 1)
+    if not (opening | closing).all() or len(quotes) % 2:
         return _outside_quotes_slowly(content, breaks, delimiter)
-    return breaks[np.cumsum(data == QUOTE)[breaks] % 2 == 0]
+    return breaks[np.searchsorted(quotes, breaks) % 2 == 0]
 
 
 def _outside_quotes_slowly(content: bytes, breaks: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ class JsonTable:
     key: str | None  # the name under which the list stands; None: it is the whole file
     table: pa.Table
     notes: tuple[str, ...] = ()
+    line_numbers = None  # a row may be anywhere in the text
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; byte by byte as it was if none differs."""
