@@ -8,7 +8,8 @@ from typing import Any
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
-from cellmend.table.relations.dependencies import Dependency, dependency_suspects, learn_dependencies
+from cellmend.table.relations.dependencies import Dependency, dependency_suspects
+from cellmend.table.relations.discovery import learn_dependencies
 from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.schema import IGNORE, Schema
