@@ -122,9 +122,10 @@ def _tell(thing: Coded, source: Coded) -> bool:
     if rows < FEWEST_ROWS or not FEWEST_SOURCES <= sources <= MOST_SOURCES or not isinstance(source.values[0], str):
         return False
     things = len(thing.values)
-    pairs = np.unique(thing.codes[both] * sources + source.codes[both])
     often = rows >= FEWEST_TOLD * max(things, sources) and things >= FEWEST_THINGS
-    return often and len(pairs) >= ONCE * rows and rows >= CROSSED * things * sources
+    if not often or not CROSSED * things * sources <= rows <= things * sources / ONCE:
+        return False
+    return len(np.unique(thing.codes[both] * sources + source.codes[both])) >= ONCE * rows
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _learn(told: Sequence[Told]) -> list[Sources]:
 def _believe(told: Told, errors: Floats) -> Floats:
     """How probably each value of each thing is true, (P,), given the share of wrong cells of each source, (S,)."""
     says = (OWN * np.log((1 - errors) * OTHERS / errors))[told.sources]
-    each = np.bincount(told.grouped.pair, says, minlength=len(told.grouped.group))
+    each: Floats = np.bincount(told.grouped.pair, says, minlength=len(told.grouped.group)).astype(np.float64)
     total = np.logaddexp(told.grouped.log_sums(each), 0.0)  # or none of them is true
     true: Floats = np.exp(each - total[told.grouped.group])
     return true
