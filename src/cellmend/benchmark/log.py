@@ -50,12 +50,12 @@ SENSORS = {
     "oil": Sensor(lambda g, t: 70 + 1.5 * _wander(g, t, 4, 60), 1, 0.1),
     "pressure": Sensor(lambda g, t: 1013 + _wander(g, t, 8, 30), 2, 0.05),
     "flow": Sensor(lambda g, t: 40 + _wander(g, t, 6, 10), 2, 1.0),
-    "voltage": Sensor(lambda g, t: 230 + 0 * t, 1, 1.5),
+    "voltage": Sensor(lambda g, t: np.full(len(t), 230.0), 1, 1.5),
     "current": Sensor(lambda g, t: 12 + _wave(t, 5, 1.0) + _wander(g, t, 1, 5), 2, 0.4),
     "humidity": Sensor(lambda g, t: 55 - _wave(t, 12) + _wander(g, t, 5, 40), 1, 0.2),
     "wind": Sensor(lambda g, t: np.exp(1.2 + _wander(g, t, 0.6, 6)) * g.gamma(20, 1 / 20, len(t)), 1, 0.3),
     "energy": Sensor(lambda g, t: 1000 + np.cumsum(g.gamma(2, 0.05, len(t))), 2, 0.0, drifts=False),
-    "cycles": Sensor(lambda g, t: 500 + np.cumsum(g.poisson(1.5, len(t))), 0, 0.0, drifts=False),
+    "cycles": Sensor(lambda g, t: 500 + np.cumsum(g.poisson(1.5, len(t)).astype(float)), 0, 0.0, drifts=False),
 }
 
 

@@ -30,7 +30,7 @@ def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
     coded = [code_column(table, column.name) for column in schema if column.kind != IGNORE or column.reason]
     coded = [column for column in coded if len(column.values) > 1]
-    of_values = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
+    of_values: list[Relation] = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
     return [*of_values, *learn_arithmetic(table, schema), *learn_sequences(table, schema)]
 
 

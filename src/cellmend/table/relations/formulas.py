@@ -43,8 +43,8 @@ class Formula:
     def expected(self, values: Columns) -> Floats:
         """The result as the parts tell it, (n,); of an order its least."""
         if self.form == PRODUCT:
-            return math.prod((_power(values[part], weight) for part, weight in self._weighed), start=self.factor)
-        return sum(weight * values[part] for part, weight in self._weighed)
+            return np.asarray(self.factor * math.prod(_power(values[part], weight) for part, weight in self._weighed))
+        return np.asarray(sum(weight * values[part] for part, weight in self._weighed))
 
     def misses(self, values: Columns) -> Floats:
         """By how much the result misses what the parts tell, (n,); of an order 0 where it is kept."""

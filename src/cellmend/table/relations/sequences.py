@@ -14,7 +14,17 @@ import numpy as np
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.order import Order, learn_order
 from cellmend.table.relations.quantities import Floats, Quantity, learn_quantity, numbers_of, writer
-from cellmend.table.relations.signals import Odd, Signal, fallen, learn_signal, shifts, spikes, stuck, surely
+from cellmend.table.relations.signals import (
+    Odd,
+    Signal,
+    are_regular,
+    fallen,
+    learn_signal,
+    shifts,
+    spikes,
+    stuck,
+    surely,
+)
 from cellmend.table.relations.tails import Tail
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.values import family, shortened
@@ -22,7 +32,6 @@ from cellmend.table.values import family, shortened
 LEAST_TOLD = 0.3  # suspicion
 MOST = 0.99  # suspicion: something may really have happened
 FEWEST_IN_PIECE = 10  # cells that stand in order
-REGULAR = 0.9  # of the steps of a time are the same, or it is no clock
 IDENTIFIERS = 0.9  # of whole numbers are different, and they do not rise
 FEWEST_VALUES = 20  # different ones; what has fewer is a state
 
@@ -126,7 +135,7 @@ def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -
     """What is usual of a column in its order; None for times and identifiers whose steps are not all the same."""
     known = [own[np.isfinite(own)] for own in (numbers[rows] for rows in pieces)]
     known = [own for own in known if len(own) >= FEWEST_IN_PIECE]
-    if not known or (column.kind in (DATE, IGNORE) and not _are_regular(known)):
+    if not known or (column.kind in (DATE, IGNORE) and not are_regular(known)):
         return None
     quantity = learn_quantity(column.name, np.concatenate(known), is_date=column.kind == DATE)
     signal = learn_signal(known, quantity.unit)
@@ -138,10 +147,3 @@ def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -
 
 def _are_identifiers(numbers: Floats) -> bool:
     return bool((numbers == np.round(numbers)).all() and len(np.unique(numbers)) > IDENTIFIERS * len(numbers))
-
-
-def _are_regular(pieces: list[Floats]) -> bool:
-    """Do nearly all steps go on by the same amount?"""
-    steps = np.concatenate([np.diff(piece) for piece in pieces])
-    middle = np.median(steps)
-    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= REGULAR)

@@ -15,8 +15,10 @@ NEIGHBOURS = 3  # on each side that tell what a cell should be
 AROUND = 51  # cells whose spread is the local one
 LEAST_SPREAD = 0.3  # of that of the whole column, for the local one
 FEWEST_SPREADS = 6.0  # local spreads (medians) that a spike or a shift is far
+MOST_SPIKES = 0.05  # of the cells: a signal with more has them by nature
 SURE = 0.2  # chance, below which a jump counts as one
 LONGEST_SHIFT, WIDEST_SHIFT = 1000, 0.05  # cells, and share of all, that may be shifted
+FEWEST_JUMPS, MOST_JUMPS = 8, 0.001  # in a signal, or share of its cells: one with more jumps by nature
 LEVEL = 7  # cells on each side of a jump that tell how far it goes
 SAME_SIZE = 0.25  # by which the two jumps of a shift may differ, of their size
 REPEATS = 3  # shifts by the same amount, or long runs of one value, make a state of it
@@ -24,6 +26,7 @@ FEWEST_STUCK = 5  # cells of one value
 MOVED_ON = 3.0  # usual steps, that a smooth signal goes after it was stuck
 ENOUGH_RUNS = 20  # runs, or 2 % of them, from which it is told how the next length thins out
 RISES, MOVES = 0.97, 0.3  # of the steps of a counter do not fall, and change it
+REGULAR = 0.9  # of the steps of a clock are the same
 FALLEN = 0.95  # suspicion of a cell of a counter that falls back, as one in twenty may have a reason
 
 TINY = 1e-12
@@ -57,8 +60,8 @@ class Odd:
 
 def learn_signal(pieces: list[Floats], unit: float) -> Signal:
     """From the pieces of a column that each stand in order; `unit` is how finely it is written."""
-    random = np.random.default_rng(0)
-    fine = [piece + unit * random.uniform(-0.5, 0.5, len(piece)) for piece in pieces]  # or distances come in steps
+    random, blur = np.random.default_rng(0), 0.0 if are_regular(pieces) else unit
+    fine = [piece + blur * random.uniform(-0.5, 0.5, len(piece)) for piece in pieces]  # or distances come in steps
     level, line = (_side_spread(fine, straight) for straight in (False, True))
     straight, spread = line < level, max(min(level, line), unit / 2, TINY)
     far = Tail.of(np.concatenate([far_from_both(piece, straight, spread)[1] for piece in fine]))
@@ -68,6 +71,17 @@ def learn_signal(pieces: list[Floats], unit: float) -> Signal:
     signal = Signal(straight, spread, far, far, run, longer, runs, _direction(pieces))
     calm = [_between(piece, surely(spikes(piece, signal))) for piece in fine]
     return replace(signal, jumps=Tail.of(np.concatenate([_jumps(piece, spread)[1] for piece in calm])))
+
+
+def are_regular(pieces: list[Floats]) -> bool:
+    """Do nearly all steps go on by the same amount, as those of a clock?
+
+    >>> are_regular([np.array([1.0, 3.0, 5.0, 7.0])]), are_regular([np.array([1.0, 3.0, 4.0, 9.0])])
+    (True, False)
+    """
+    steps = np.concatenate([np.diff(piece) for piece in pieces])
+    middle = np.median(steps) if len(steps) else 0.0
+    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= REGULAR)
 
 
 def _side_spread(pieces: list[Floats], straight: bool) -> float:
@@ -114,6 +128,7 @@ def spikes(x: Floats, signal: Signal) -> Odd:
     _, far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
+    cells = cells[: 0 if (chance[cells] < SURE).sum() > MOST_SPIKES * len(x) else None]
     meant = _between(x, cells)[cells]
     said = tuple(_beside(x, cell) for cell in cells.tolist())
     return Odd(cells, 1 - chance[cells], meant, "spike", said)
@@ -150,6 +165,7 @@ def shifts(x: Floats, signal: Signal, gone: Ints) -> Odd:
     _, far = _jumps(cleared, signal.spread)
     chance = signal.jumps.chance(far)
     edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < SURE))
+    edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
     blocks = _blocks(cleared, edges, signal.spread)
     sizes = np.array([size for _, _, size in blocks])
     usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > REPEATS for size in sizes], dtype=bool)
