@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -50,7 +51,7 @@ class ReadTable:
         """How many there are."""
         return self.frame.arrow.num_rows
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
