@@ -334,3 +334,20 @@ def test_words_for_missing_of_other_languages_are_gaps_among_numbers(word: str) 
 @pytest.mark.parametrize(("word", "gap"), [("k.A.", True), ("s/o", True), ("unbekannt", False), ("ND", False)])
 def test_in_a_column_of_text_only_abbreviations_without_other_meaning_are_gaps(word: str, gap: bool) -> None:
     assert Words().is_missing(word) is gap
+
+
+def test_a_number_as_long_as_a_book_is_no_number_and_is_read_in_no_time() -> None:
+    long = "9" * 3_000_000
+    column = pa.array([f"{n}.5" for n in range(40)] + [long, long + " kg", "2024-01-02 " * 200_000])
+    notation = learn_notation(column)
+    assert isinstance(notation, Numbers)
+    assert np.isnan(notation.read(column).values.to_numpy()[-3:]).all()
+
+
+def test_hardly_any_form_of_dates_is_tried_on_texts_that_look_like_none(monkeypatch) -> None:
+    tried = []
+    monkeypatch.setattr("cellmend.table.dates._days", lambda text, form: tried.append(form) or float("nan"))
+    learn_notation(pa.array([f"{n}.{n}" for n in range(50)]))
+    assert tried == []
+    learn_notation(pa.array([f"3.{month}.2024" for month in range(1, 13)]))
+    assert {"%d.%m.%Y", "%d.%m.%y"} <= set(tried) <= {"%d.%m.%Y", "%d.%m.%y", "%m.%d.%Y"}

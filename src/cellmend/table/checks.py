@@ -253,9 +253,10 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
     """Cells that should be numbers or dates and are none, with the values that are written nearly so."""
     suspects = []
+    places = {name: place for place, name in enumerate(table.names)}
     for name, notation in table.notations.items():
-        place = table.understood.column_names.index(name)
-        if isinstance(notation, Words) or not pa.types.is_floating(table.understood.schema.types[place]):
+        place = places[name]
+        if isinstance(notation, Words) or not pa.types.is_floating(table.understood.column(place).type):
             continue
         rows = pc.fill_null(pc.is_nan(table.understood.column(place)), False).to_numpy().nonzero()[0]
         if len(rows) == 0:

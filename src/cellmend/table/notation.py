@@ -50,8 +50,10 @@ def learn_notation(values: Texts, kind: str | None = None) -> Notation | None:
     if pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
         return Dates() if kind in (None, "date") else None
     if pa.types.is_floating(values.type):
-        decimals = usual_decimals(readable(values).to_numpy().astype(np.float64)) if kind is None else None
-        return None if decimals is None else Numbers(decimals=decimals)
+        numbers = readable(values).to_numpy().astype(np.float64)
+        finite = numbers[np.isfinite(numbers)]
+        decimals = usual_decimals(finite) if kind is None else None
+        return None if decimals is None and len(finite) == len(numbers) else Numbers(decimals=decimals)
     if not holds_text(values.type):
         return None
     levels, place = distinct_texts(values)

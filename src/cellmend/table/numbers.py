@@ -82,11 +82,13 @@ class Numbers(Notation):
     places: int = 0  # decimals that are written at least, as in 12.00
 
     def understand(self, column: pa.ChunkedArray) -> Any:
-        """The numbers; of a column that holds numbers already those with far too many decimals become NaN."""
-        if not pa.types.is_floating(column.type) or self.decimals is None:
+        """The numbers; of a column that holds numbers already infinite ones, and those with far too many decimals,
+        become NaN."""
+        if not pa.types.is_floating(column.type):
             return super().understand(column)
-        fine = too_fine(column.to_numpy(), self.decimals)
-        return pc.if_else(pa.array(fine), pa.scalar(np.nan, column.type), column) if fine.any() else column
+        numbers = column.to_numpy()
+        bad = np.isinf(numbers) | too_fine(numbers, self.decimals)
+        return pc.if_else(pa.array(bad), pa.scalar(np.nan, column.type), column) if bad.any() else column
 
     def read(self, texts: Texts) -> Reading:
         """The numbers in texts.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cellmend.errors import SchemaWarning, TableError, did_you_mean
 from cellmend.table.checks import Checks, check, learn_checks
@@ -30,6 +31,8 @@ from cellmend.table.relations.base import Relation
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
+MOST_COLUMNS = 1000  # that are learned from
+
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
 
 
@@ -47,10 +50,21 @@ def understand_columns(table: pa.Table, given: Given, *, are_numbers: bool = Fal
     >>> understand_columns(pa.table({"size": ["1,5 kg", "2,25 kg", "3 kg"]}), None).schema["size"].kind
     'real'
     """
-    notations = {} if are_numbers else learn_notations(table, declared_kinds(given))
+    declared = declared_kinds(given)
+    _refuse_too_many(table.num_columns - sum(kind == IGNORE for kind in declared.values()))
+    notations = {} if are_numbers else learn_notations(table, declared)
     understood = understand(table, notations)
     schema = resolve_schema(understood, given, all_real=are_numbers, dates=_dates(notations))
     return Understood(notations, understood, schema)
+
+
+def _refuse_too_many(columns: int) -> None:
+    """Stop before hours of work: every cell is judged by all others of its row."""
+    if columns > MOST_COLUMNS:
+        raise TableError(
+            f"A table must have at most {MOST_COLUMNS:,} columns to learn from; this one has {columns:,}. "
+            "Hint: select those that belong together, or declare others as ignore in the schema."
+        )
 
 
 def guess_schema(table: pa.Table) -> Schema:
@@ -144,7 +158,13 @@ class TableReader:
                 plainly = rows_alone and column.kind != DATE  # else this piece's way to write numbers would be learned
                 found = Numbers() if plainly else learn_notation(frame.arrow.column(place), column.kind)
                 notations |= {column.name: found} if found is not None else {}
+            elif column.name not in notations and not frame.is_array and _holds_infinity(frame.arrow.column(place)):
+                notations[column.name] = Numbers()
         return notations
+
+
+def _holds_infinity(values: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.is_inf(values)).as_py())
 
 
 def _holds_numbers(column: Column) -> bool:

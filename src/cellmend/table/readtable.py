@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class ReadTable:
         """How many there are."""
         return self.frame.arrow.num_rows
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
