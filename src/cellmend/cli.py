@@ -18,6 +18,7 @@ from cellmend.errors import CellmendError, SettingError
 from cellmend.options import (
     FDR,
     AddressOption,
+    DecisionsOption,
     DelimiterOption,
     DeviceOption,
     DryRunOption,
@@ -133,6 +134,8 @@ def clean(
     encoding: EncodingOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
+    decisions: DecisionsOption = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Model file, in place of fitting one.")] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -143,11 +146,13 @@ def clean(
     asked = _asked(sheet, header_row, delimiter, encoding)
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, None if table == "-" else table)
+    place = None if table == "-" else table
+    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model)
     caution = _caution(repair_from, protect)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    mender = _mender(schema, seed, device, time_limit, quiet).set_params(**caution.settings())
+    fresh = _mender(schema, seed, device, time_limit, quiet)
+    mender = (fresh if model is None else _load(model, device, quiet)).set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)

@@ -14,7 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellmend.errors import SchemaWarning
+from cellmend.decisions.decision import read_decisions
+from cellmend.errors import SchemaWarning, SettingError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.origin import Origin
@@ -144,6 +145,8 @@ class Cleaning:
     force: bool = False  # overwrite
     dry_run: bool = False  # findings and report only
     table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
+    decisions: Path | None = None  # file of what people decided about the table
+    model: Path | None = None  # in place of fitting one
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
@@ -156,7 +159,7 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
     names = wanted.files(source.suffix)
     with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
-        job = fit_and_judge(source, mender, wanted.threshold, notes, start)
+        job = clean_by(source, mender, wanted, notes, start)
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
@@ -173,6 +176,32 @@ def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> None:
     else:
         origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given)
     origin.save(partial)
+
+
+def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Sequence[str], start: float) -> Job:
+    """Find and repair by a model fitted to the table, or by the one that is wanted, and by what people decided."""
+    if wanted.decisions is None and wanted.model is None:
+        return fit_and_judge(source, mender, wanted.threshold, notes, start)
+    if wanted.model is None:
+        notes = [*notes, *fit(source, mender)]
+    else:
+        check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
+    if wanted.decisions is not None:
+        decisions = read_decisions(wanted.decisions)
+        mender.learn(source.table, decisions)
+        notes = [*notes, _about_learned(len(decisions), mender.learned_)]
+    return judge(source, mender, wanted.threshold, notes, start, "" if wanted.model is None else wanted.model.name)
+
+
+def _about_learned(decisions: int, changed: pa.Table) -> str:
+    """A sentence about what decisions changed elsewhere.
+
+    >>> _about_learned(20, pa.table({"change": ["found", "found", "dropped"]}))
+    'By 20 decisions 2 other cells are flagged and 1 no longer.'
+    """
+    kinds = changed["change"].to_pylist()
+    found, dropped = kinds.count("found"), kinds.count("dropped")
+    return f"By {decisions:,} decisions {found:,} other cells are flagged and {dropped:,} no longer."
 
 
 def fit_and_judge(
@@ -476,6 +505,11 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
 
     A run that was stopped goes on with the model that is there.
     """
+    if wanted.decisions is not None or wanted.model is not None:
+        raise SettingError(
+            f"Decisions must be about a table of at most {limits.VERY_LARGE:,} rows; it has {stream.rows:,}. "
+            "Hint: clean a part of it with --decisions, then `cellmend repair TABLE -m MODEL`."
+        )
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
     model = folder / MODEL
     check_room(folder, size_of(stream.url))

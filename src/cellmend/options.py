@@ -57,3 +57,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as J
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
 ]
+DecisionsOption = Annotated[
+    Path | None, typer.Option("--decisions", help="JSON lines of what people decided about cells; it teaches.")
+]

@@ -74,7 +74,7 @@ NUMBERS = {
 
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE}
+ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE, "n": _WHOLE}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

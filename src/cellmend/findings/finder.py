@@ -49,11 +49,11 @@ class Finder:
         table, settings = encoded.table, self.judge.settings
         refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
-        suspects = {(each.row, each.column): each for each in table.suspects}
+        suspects = self.judge.suspects(table, suspicion, flagged)
         modelled = set(self.encoder.positions)
         ranked = [
             (_exact(each.suspicion), explain_suspect(each, table))
-            for each in table.suspects
+            for each in suspects.values()
             if each.column not in modelled and flagged[each.row, each.column]
         ]
         for rank, expected in self._expectations(encoded, words, suspects, suspicion, flagged):
