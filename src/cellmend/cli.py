@@ -57,6 +57,9 @@ TimeOption = Annotated[float | None, typer.Option("--time-limit", min=0.001, hel
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+DecisionsOption = Annotated[
+    Path | None, typer.Option("--decisions", help="JSON lines of what people decided about cells; it teaches.")
+]
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
 ]
@@ -129,6 +132,8 @@ def clean(
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
+    decisions: DecisionsOption = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Model file, in place of fitting one.")] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -138,10 +143,12 @@ def clean(
 
     teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    wanted = jobs.Cleaning(folder, threshold, formats, force, None if table == "-" else table)
+    place = None if table == "-" else table
+    wanted = jobs.Cleaning(folder, threshold, formats, force, decisions, model, place)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE)
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    fresh = _mender(schema, seed, device, time_limit, quiet)
+    mender = fresh if model is None else _load(model, device, quiet)
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)

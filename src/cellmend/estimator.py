@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cellmend.decisions.decision import as_decisions
 from cellmend.errors import SettingError
 from cellmend.findings.finder import Finder
 from cellmend.findings.finding import Mended
+from cellmend.findings.review import ask, learn_decisions
 from cellmend.model.encoding import EncodedTable, TableEncoder
 from cellmend.model.file import model_of, parts_that_fit, read_parts, save_model
 from cellmend.model.judge import Judge
@@ -23,7 +25,7 @@ from cellmend.model.model import Model, find_device
 from cellmend.model.network import RVAE
 from cellmend.model.profile import Profile, moved
 from cellmend.model.update import learn_more
-from cellmend.settings import Settings, Threshold
+from cellmend.settings import Settings, Threshold, check_number
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import describe_columns
 from cellmend.table.reader import TableReader
@@ -166,6 +168,27 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         table = self._read(X)
         self.model_ = learn_more(self.model_, table, self.settings())
         return self
+
+    # ------------------------------------------------------------ what people decide
+
+    def learn(self, X: Any, decisions: Any) -> Self:
+        """Learn from what people decided about cells of X: dicts or a DataFrame of row, column, value (as seen),
+        verdict ("right", "wrong" or "undo") and, if known, repair.
+
+        A decision holds for its own cell and speaks for others that are alike; what changed in these stands in
+        `learned_`. It adds to what was taught before; docs/decisions.md.
+        """
+        judge, encoded = self._judged(X)
+        self.model_, changed = learn_decisions(judge, encoded, as_decisions(decisions), self.threshold)
+        self.learned_ = encoded.table.frame.frame_of(changed)
+        return self
+
+    def questions(self, X: Any, n: int = 20, *, whole_rows: bool = False) -> Any:
+        """The `n` cells of X whose answer would teach most, or all cells of `n` rows, as a DataFrame: row, column,
+        value, suspicion, repair, cause, and for how many other cells the answer speaks."""
+        judge, encoded = self._judged(X)
+        asked = ask(Finder(judge), encoded, check_number("n", n), whole_rows=whole_rows)
+        return encoded.table.frame.frame_of(asked)
 
     # ------------------------------------------------------------ which cells, which rows
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellmend.errors import SchemaWarning
+from cellmend.decisions.decision import read_decisions
+from cellmend.errors import SchemaWarning, SettingError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
 from cellmend.files.guarded import write_guarded
@@ -109,6 +110,8 @@ class Cleaning:
     threshold: Threshold
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
+    decisions: Path | None = None  # file of what people decided about the table
+    model: Path | None = None  # in place of fitting one
     table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
 
 
@@ -118,7 +121,7 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
     written = [folder / name for name in ("findings.csv", f"repaired{source.suffix}", "report.html", "model.cellmend")]
     with output_folder(folder, written, force=wanted.force):
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
-        job = fit_and_judge(source, mender, wanted.threshold, notes, start)
+        job = clean_by(source, mender, wanted, notes, start)
         for path, write in zip(
             written, (job.write_findings, job.write_repaired, job.write_report, mender.save), strict=True
         ):
@@ -134,6 +137,32 @@ def write_origin(source: TableFile, wanted: Cleaning) -> None:
         table = str(wanted.folder / f"original{source.suffix}")
         source.write_changed(Path(table), source.table, {})
     Origin.of(table, source.name, wanted.folder, wanted.threshold.given).save(wanted.folder)
+
+
+def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Sequence[str], start: float) -> Job:
+    """Find and repair by a model fitted to the table, or by the one that is wanted, and by what people decided."""
+    if wanted.decisions is None and wanted.model is None:
+        return fit_and_judge(source, mender, wanted.threshold, notes, start)
+    if wanted.model is None:
+        notes = [*notes, *fit(source, mender)]
+    else:
+        check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
+    if wanted.decisions is not None:
+        decisions = read_decisions(wanted.decisions)
+        mender.learn(source.table, decisions)
+        notes = [*notes, _about_learned(len(decisions), mender.learned_)]
+    return judge(source, mender, wanted.threshold, notes, start, "" if wanted.model is None else wanted.model.name)
+
+
+def _about_learned(decisions: int, changed: pa.Table) -> str:
+    """A sentence about what decisions changed elsewhere.
+
+    >>> _about_learned(20, pa.table({"change": ["found", "found", "dropped"]}))
+    'By 20 decisions 2 other cells are flagged and 1 no longer.'
+    """
+    kinds = changed["change"].to_pylist()
+    found, dropped = kinds.count("found"), kinds.count("dropped")
+    return f"By {decisions:,} decisions {found:,} other cells are flagged and {dropped:,} no longer."
 
 
 def fit_and_judge(
@@ -388,6 +417,11 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
 
     A run that was stopped goes on with the model that is there.
     """
+    if wanted.decisions is not None or wanted.model is not None:
+        raise SettingError(
+            f"Decisions must be about a table of at most {limits.VERY_LARGE:,} rows; it has {stream.rows:,}. "
+            "Hint: clean a part of it with --decisions, then `cellmend repair TABLE -m MODEL`."
+        )
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
     model = folder / "model.cellmend"
     for each in ("findings", "repaired") if wanted.force else ():

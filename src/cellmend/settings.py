@@ -71,7 +71,12 @@ NUMBERS = {
 
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1), "top": _WHOLE}
+ASKED = {
+    "fdr": _SHARE,
+    "suspicion": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "top": _WHOLE,
+    "n": _WHOLE,  # questions
+}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

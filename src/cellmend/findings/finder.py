@@ -44,11 +44,11 @@ class Finder:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
         table = encoded.table
         words = Wording(table, self.encoder)
-        suspects = {(each.row, each.column): each for each in table.suspects}
+        suspects = self.judge.suspects(table, suspicion, flagged)
         modelled = set(self.encoder.positions)
         ranked = [
             (_exact(each.suspicion), explain_suspect(each, table))
-            for each in table.suspects
+            for each in suspects.values()
             if each.column not in modelled and flagged[each.row, each.column]
         ]
         for rank, expected in self._expectations(encoded, words, suspects, suspicion, flagged):

@@ -18,6 +18,7 @@ from safetensors.torch import save as write_tensors
 from torch import Tensor
 
 import cellmend
+from cellmend.decisions.taught import Taught
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells, TableEncoder
@@ -50,6 +51,8 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         "summary": model.profile.to_json(),
         "learned_rows": model.replay.stands_for,
     }
+    if model.taught is not None:
+        header["taught"] = model.taught.to_json()
     kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
     write_parts(path, header, model.network.state_dict() | kept)
 
@@ -92,6 +95,7 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
         history=header["history"],
+        taught=Taught.from_json(header["taught"]) if "taught" in header else None,
     )
 
 

@@ -36,7 +36,7 @@ from cellmend.model.suspicion import (
 )
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
-from cellmend.table.readtable import ReadTable
+from cellmend.table.readtable import ReadTable, Suspect
 
 SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
@@ -75,12 +75,27 @@ class Judge:
     # ------------------------------------------------------------ of cells
 
     def suspicion(self, encoded: EncodedTable) -> Floats:
-        """Probability that each cell is wrong, (N, all columns), by the model and by its column alone."""
+        """Probability that each cell is wrong, (N, all columns), by the model, by its column and by what was taught."""
+        return self._as_taught(encoded.table, self.untaught_suspicion(encoded))
+
+    def untaught_suspicion(self, encoded: EncodedTable) -> Floats:
+        """Probability that each cell is wrong, (N, all columns), as if nothing had been decided by people."""
         return self._with_suspects(encoded.table, self._score(encoded, self._suspicion)[0])
+
+    def suspects(
+        self, table: ReadTable, suspicion: Floats, flagged: NDArray[np.bool_]
+    ) -> dict[tuple[int, int], Suspect]:
+        """Cells that their columns or people's decisions speak against, by row and column; the latter of flagged cells,
+        (N, all columns) as the suspicion."""
+        by_column = {(each.row, each.column): each for each in table.suspects}
+        taught = self.model.taught
+        return by_column if taught is None else by_column | taught.suspects(table, suspicion, flagged)
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
         kind = self._score_kind(kind)
+        if kind == "suspicion" and self.model.taught is not None:
+            return -np.log1p(-np.minimum(self.suspicion(encoded), SUREST))
         score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
         whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
         for each in encoded.table.suspects if kind == "suspicion" else ():
@@ -99,7 +114,8 @@ class Judge:
             return self._score(encoded, self._suspicion)[0].sum(axis=1)
         cells = encoded.cells[filled_up(torch.arange(len(encoded.cells)))].to(self.model.device)
         errors = expected_errors(hidden_ratio(self.model.network, cells), cells, self.rates).cpu().numpy()
-        return errors[: len(encoded.cells)] + self.suspected(encoded.table)
+        found: Floats = errors[: len(encoded.cells)] + self.suspected(encoded.table)
+        return found if self.model.taught is None else found + self._taught_more(encoded)
 
     def suspicion_and_row_scores(self, encoded: EncodedTable) -> tuple[Floats, Floats]:
         """Both at once, (N, all columns) and (N,), each row judged by itself."""
@@ -111,7 +127,9 @@ class Judge:
             )
         cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
         more = self.suspected(encoded.table) if self.hides else 0.0
-        return self._with_suspects(encoded.table, cells), rows.sum(axis=1) + more
+        before = self._with_suspects(encoded.table, cells)
+        after = self._as_taught(encoded.table, before)
+        return after, rows.sum(axis=1) + more + (after - before).sum(axis=1)
 
     def suspected(self, table: ReadTable) -> Floats:
         """Suspicion of the cells of each row that the model does not see, (N,)."""
@@ -202,6 +220,16 @@ class Judge:
             raise SettingError('Score "pi" needs weights; with weights="none" only kind="nll" can be had.')
         best = "suspicion" if self.hides else "nll" if self.settings.weights == "none" else "pi"
         return one_of("kind", kind or best, SCORES)
+
+    def _as_taught(self, table: ReadTable, suspicion: Floats) -> Floats:
+        """The suspicion (N, all columns) after people's decisions, if there are any."""
+        return suspicion if self.model.taught is None else self.model.taught.revise(table, suspicion)
+
+    def _taught_more(self, encoded: EncodedTable) -> Floats:
+        """How many wrong cells more are expected in each row after people's decisions, (N,)."""
+        before = self.untaught_suspicion(encoded)
+        added: Floats = (self._as_taught(encoded.table, before) - before).sum(axis=1)
+        return added
 
     def _with_suspects(self, table: ReadTable, cells: Floats) -> Floats:
         """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""

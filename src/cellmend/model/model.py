@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from cellmend.decisions.taught import Taught
 from cellmend.errors import SettingError
 from cellmend.model.columns import EncodedColumn, in_words
 from cellmend.model.encoding import Cells, TableEncoder
@@ -47,6 +48,7 @@ class Model:
     replay: Replay
     seed: int
     history: list[float]  # mean bound of every epoch
+    taught: Taught | None = None  # by people's decisions
 
     @property
     def device(self) -> torch.device:
