@@ -220,6 +220,30 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
     assert decided(review) == []
 
 
+# ---------------------------------------------------------------- learning
+
+
+def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#learn:enabled").wait_for()
+    page.locator("#card .kicker", has_text="Question").wait_for()  # they come first, where nobody has begun yet
+    first = cell(page)
+    press(page, "r")
+    page.keyboard.press("l")
+    notice(page, "Learning goes on beside your work")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("heading", name="What learning changed").wait_for()
+    assert dialog.locator(".counts li").all_inner_texts() == [
+        f"{count} {what}" for what, count in review.teacher.progress.changes.counts.items()
+    ]
+    page.keyboard.press("Escape")
+    press(page, "r")
+    assert first in [each.cell for each in decided(review)]
+    assert len(decided(review)) == 2
+    assert (review.results.learned / "model.cellmend").is_file()
+
+
 # ---------------------------------------------------------------- nothing is lost
 
 

@@ -96,6 +96,7 @@ class Teacher:
         self.progress = Progress()
         self._mender: CellMender | None = None
         self._lock = threading.Lock()  # one piece of work at a time
+        self._asking = threading.Lock()
         self._started = 0.0
 
     def read(self, flagged: Flagged) -> None:
@@ -111,7 +112,7 @@ class Teacher:
         mender = self._mender
         if mender is None or self.known is None or self.known.schema[column].kind not in ("category", "ordinal"):
             return []
-        with self._lock:
+        with self._asking:
             found = mender.reconstruct_proba(self.results.source.table.slice(row, 1))
         if column not in found:
             return []

@@ -13,13 +13,16 @@ export class Card {
     this.editing = null; // what is being typed
   }
 
-  async show(where) {
+  // Show a cell; if nobody asked for that (`byItself`), never in place of what is being typed.
+  async show(where, { byItself = false } = {}) {
     const wanted = `${where.row} ${where.column}`;
-    this.wanted = wanted;
+    if (!byItself) this.wanted = wanted;
+    const before = this.wanted;
     const cell = await ask("cell", where);
-    if (this.wanted !== wanted) return null; // another one was asked for meanwhile
+    if (this.wanted !== before || (byItself && this.editing !== null)) return null; // something else came meanwhile
     const isSame = this.cell && this.cell.flag.row === cell.flag.row && this.cell.flag.column === cell.flag.column;
     this.cell = cell;
+    this.wanted = wanted;
     if (!isSame) this.editing = null;
     this.draw();
     this.drawLikely(wanted);

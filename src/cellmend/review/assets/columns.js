@@ -9,6 +9,11 @@ export async function open() {
   draw(await ask("columns"));
 }
 
+// What is being chosen or typed is not disturbed: once the columns are there they stay.
+export async function look() {
+  if (!byId("column-list").querySelector("article")) await open();
+}
+
 function draw({ columns, rules }) {
   if (columns === null) {
     byId("column-list").replaceChildren(el("p", { className: "quiet" }, "The model is being read."));

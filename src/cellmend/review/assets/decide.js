@@ -9,19 +9,19 @@ const AHEAD = 7;
 
 const card = new Card(byId("card"), { decided: () => next(true), skipped: () => next(true) });
 let upcoming = [];
-let turns = 0; // how often something was shown: what was asked for before the last time comes too late
+let turns = 0; // how often somebody went on: what was asked for before the last time comes too late
+let isUntouched = true; // has nobody done anything yet?
 
-export const press = (event) => card.press(event);
-export const isBusy = () => card.editing !== null;
+export function press(event) {
+  const isTaken = card.press(event);
+  isUntouched &&= !isTaken;
+  return isTaken;
+}
 
 // Show the first cell of the queue; with `hasActed` it becomes the focus, as what was there is gone.
 export async function next(hasActed = false) {
   turns += 1;
-  const turn = turns;
-  const found = (await ask("queue", { count: AHEAD })).cells;
-  if (turn !== turns) return;
-  upcoming = found;
-  drawUpcoming();
+  if (!(await askQueue(turns))) return;
   if (!upcoming.length) return finished();
   await show(upcoming[0].flag);
   if (hasActed && card.cell) {
@@ -30,27 +30,30 @@ export async function next(hasActed = false) {
   }
 }
 
-// Somebody decided elsewhere: go on only if this cell is no longer open.
-export async function look() {
-  const here = card.cell?.flag;
-  const turn = turns;
+async function askQueue(turn) {
   const found = (await ask("queue", { count: AHEAD })).cells;
-  if (turn !== turns) return;
+  if (turn !== turns) return false;
   upcoming = found;
   drawUpcoming();
-  const isOpen = here && upcoming.some(({ flag }) => flag.row === here.row && flag.column === here.column);
-  if (isBusy()) return;
-  if (!isOpen) await next();
-  else await show(here);
+  return true;
 }
 
-async function show({ row, column }) {
-  turns += 1;
-  const cell = await card.show({ row, column });
-  if (!cell) return;
+// Something is new, by another tab or by learning: the cell stays unless it was decided or nobody has begun yet.
+export async function look() {
+  const here = card.cell?.flag;
+  if (!(await askQueue(turns)) || card.editing !== null) return;
+  if (!here || (isUntouched && upcoming.length)) return upcoming.length ? show(upcoming[0].flag, { byItself: true }) : finished();
+  const cell = await show(here, { byItself: true });
+  if (cell?.decision) await next();
+}
+
+async function show({ row, column }, how = {}) {
+  const cell = await card.show({ row, column }, how);
+  if (!cell) return null;
   drawRow(cell);
   const { picture } = await ask("picture", { row, column, repair: cell.flag.repair });
   if (card.cell === cell) byId("chart").replaceChildren(chart(picture));
+  return cell;
 }
 
 function finished() {
@@ -82,6 +85,8 @@ function drawUpcoming() {
 }
 
 async function choose(flag) {
+  turns += 1;
+  isUntouched = false;
   card.editing = null;
   await show(flag).catch((error) => notify(error.message, true));
   card.place.focus();

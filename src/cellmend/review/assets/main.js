@@ -137,7 +137,7 @@ async function pulse() {
       const isNews = state.version !== before.version || state.is_read !== before.isRead;
       if (isNews) {
         await readState();
-        await { decide, table, columns: { look: columns.open } }[view].look();
+        await { decide, table, columns }[view].look();
       }
     }
   } catch (error) {

@@ -26,8 +26,6 @@ let isOwnScroll = false;
 
 const panel = new Card(byId("panel"), { decided: async () => { await reload(); await panel.show(here()); } });
 
-export const isBusy = () => panel.editing !== null;
-
 // ---------------------------------------------------------------- rows from the server
 
 const wanted = () => Object.fromEntries([...new FormData(filters)].filter(([, value]) => value !== "" && value !== "0"));
@@ -251,7 +249,7 @@ export function press(event) {
 
 export async function look() {
   if (version !== state.version) await reload();
-  if (panel.cell && !isBusy()) await panel.show(panel.where);
+  if (panel.cell) await panel.show(panel.where, { byItself: true });
 }
 
 export async function open() {
