@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import Wording
 from cellmend.model.columns import EncodedColumn
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.values import shortened
+from cellmend.table.values import family, shortened
 
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
 
@@ -32,7 +33,9 @@ def explain(
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
-    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
+    if suspect is not None and suspect.settled and suspect.meant:
+        repair, why = typed(suspect.meant[0], words.table, words.table.names.index(column.name)), suspect.reason
+    elif suspect is not None and suspect.readable and len(suspect.meant) == 1:  # known, only badly written
         repair, why = suspect.meant[0], suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)
@@ -71,9 +74,17 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
     """A cell of a column that is not modelled, from what the column itself has against it."""
     name = table.names[suspect.column]
     value = table.arrow.column(suspect.column)[suspect.row].as_py()
-    repair = suspect.meant[0] if suspect.meant else None
+    repair = typed(suspect.meant[0], table, suspect.column) if suspect.meant else None
     why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
     return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why)
+
+
+def typed(text: str, table: ReadTable, column: int) -> Any:
+    """A value that is written as text, as the column holds it: a number if it holds numbers."""
+    if family(table.arrow.schema.field(column).type) != "number":
+        return text
+    number = float(text)
+    return int(number) if pa.types.is_integer(table.arrow.schema.field(column).type) else number
 
 
 def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:

@@ -28,6 +28,7 @@ class Suspect:
     reason: str
     readable: bool  # does the cell say something that a model can learn from?
     cause: str = ""  # what made it wrong, if that is known
+    settled: bool = False  # do other rows say what was meant, whatever the model expects?
 
     @property
     def hidden(self) -> bool:
@@ -70,7 +71,12 @@ class ReadTable:
 
 
 def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
+    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant.
+
+    What other rows say was meant goes before what one text alone may have been.
+    """
+    if other.settled and other.meant and other.suspicion >= DOUBTFUL:
+        return replace(other, suspicion=max(one.suspicion, other.suspicion))
     if one.cause and one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)
