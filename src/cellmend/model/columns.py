@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -245,8 +246,7 @@ class LevelColumn:
         return replace(self, **group_levels(counts)._asdict())
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        codes = self._codes(values)
-        of_levels = {_family_of(level) for level in self.levels}
+        codes, of_levels = self._codes(values), self._families
         if family(values.type) in of_levels or np.isfinite(codes).any() or values.null_count == len(values):
             return codes
         raise TableError(
@@ -261,7 +261,7 @@ class LevelColumn:
         >>> column.grown(pa.chunked_array([["Ulm"] * 5 + ["Oslo"] * 5 + ["Olso"]]), {"Roma"}).levels
         ('Rome', 'Oslo', 'Ulm')
         """
-        if family(values.type) not in {_family_of(level) for level in self.levels}:
+        if family(values.type) not in self._families:
             return self
         known = {level_text(level) for level in (*self.levels, *doubtful)}
         found = pc.value_counts(plain(values).drop_null())
@@ -326,9 +326,18 @@ class LevelColumn:
         by_text = {level_text(value): _as_level(value) for value in distinct}
         return sorted(by_text.values())
 
+    @cached_property
+    def _numbers(self) -> dict[str, float]:
+        """The number of each level, by its text; found out once, since cells are asked about one by one too."""
+        return {level_text(level): float(number) for number, level in enumerate(self.levels)}
+
+    @cached_property
+    def _families(self) -> set[str]:
+        return {_family_of(level) for level in self.levels}
+
     def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         """The level's number for each cell, NaN where missing or unseen; texts are compared once a value."""
-        known = {level_text(level): float(number) for number, level in enumerate(self.levels)}
+        known = self._numbers
         distinct = plain(values).combine_chunks().dictionary_encode()
         number_of = [known.get(level_text(value), np.nan) for value in distinct.dictionary.to_pylist()]
         indices = distinct.indices.fill_null(len(number_of)).to_numpy(zero_copy_only=False)
