@@ -85,18 +85,27 @@ def test_findings_say_which_line_of_the_file_they_are_in_and_what_names_it(job: 
     assert all(int(line["line"]) == int(line["row"]) + 2 for line in lines)
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.xlsx", "t.parquet"])
+def test_lines_count_titles_and_empty_lines_too(tmp_path: Path) -> None:
+    rows = "".join(f"a{row},{row},b\n" for row in range(30))
+    (tmp_path / "t.csv").write_text(f"Sales 2024\n\nid,x,y\n{rows}Total,435,\n")
+    source = read_file(tmp_path / "t.csv")
+    assert source.line_numbers is not None
+    assert source.line_numbers.tolist() == [*range(4, 34)]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.xlsx", "t.parquet"])
 def test_rows_know_the_line_of_their_file(tmp_path: Path, name: str) -> None:
     table = pd.DataFrame({"a": ["x\ny", "u", "v"], "b": [1, 2, 3]})
     path = tmp_path / name
     {
         ".csv": lambda: path.write_text('a,b\n"x\ny",1\n\nu,2\nv,3\n'),
         ".jsonl": lambda: path.write_text('{"a":"x"}\n\n{"a":"u"}\n{"a":"v"}\n'),
+        ".json": lambda: path.write_text('[{"a":"x"},\n{"a":"u"},{"a":"v"}]'),
         ".xlsx": lambda: table.to_excel(path, index=False, startrow=3),
         ".parquet": lambda: table.to_parquet(path),
     }[path.suffix]()
     lines = read_file(path).line_numbers
-    expected = {".csv": [2, 5, 6], ".jsonl": [1, 3, 4], ".xlsx": [5, 6, 7], ".parquet": None}[path.suffix]
+    expected = {".csv": [2, 5, 6], ".jsonl": [1, 3, 4], ".xlsx": [5, 6, 7]}.get(path.suffix)
     assert (None if lines is None else lines.tolist()) == expected
 
 

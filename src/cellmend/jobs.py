@@ -91,7 +91,7 @@ class Job:
         """The rows as the file has them, with what names them."""
         reader = self.mender.model_.reader
         names = naming_columns(self.mended.table, reader.schema, reader.checks.identifiers)
-        return Rows(self.source.table, names, self.source.line_numbers)
+        return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
 
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
