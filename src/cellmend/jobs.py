@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -33,6 +33,7 @@ from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
 from cellmend.streaming.learning import draw, fit_stream
+from cellmend.streaming.newer import NewRows, compare
 from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
 from cellmend.table.naming import naming_columns
@@ -44,7 +45,7 @@ from cellmend.table.notation import (
     tidy,
     understand,
 )
-from cellmend.table.reader import about_others, check_columns, others
+from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
@@ -185,7 +186,7 @@ def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Seq
     if wanted.model is None:
         notes = [*notes, *fit(source, mender)]
     else:
-        check_columns(source.table.column_names, mender.names_ or [], source.name, in_order=True)
+        check_columns(source.table.column_names, mender.names_ or [], source.name)
     if wanted.decisions is not None:
         decisions = read_decisions(wanted.decisions)
         mender.learn(source.table, decisions)
@@ -296,7 +297,10 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
         table = conform(draw(source, limits.LEARNED, mender.model_.seed), mender, source.name)
     else:
         table = conform(source.table, mender, source.name)
-    notes = [f"{sentence}." for sentence in mender.moved_columns(table).values()]
+    adapted, otherwise = mender.adapted_to(table)
+    names = source.names if isinstance(source, Stream) else source.table.column_names
+    found = compare(adapted, names, adapted.profile(table), otherwise)
+    notes = replace(found, moved={}).notes + [f"{sentence}." for sentence in found.moved.values()]
     before = {column.name: column.levels for column in mender.encoder_.columns}
     mender.update(table)
     for column in mender.encoder_.columns:
@@ -338,20 +342,21 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
 
 
-def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
-    """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
+def write_scores(
+    source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool | None = None
+) -> NewRows:
+    """Scores of a table in one file, with progress if `shown`; if it is `compared`, as what is shown is, returns what
+    a person should know about the table."""
+    compared = shown if compared is None else compared
     if isinstance(source, Stream):
-        return _write_scores_in_pieces(source, mender, path, shown=shown)
+        return _write_scores_in_pieces(source, mender, path, shown=shown, compared=compared)
     table = conform(source.table, mender, source.name)
     mender, otherwise = mender.adapted_to(table)
     write_table(path, score_table(source, mender))
-    if not shown:
-        return []
-    extra = others(source.table.column_names, mender.names_ or [])
-    return [*([f"{about_others(extra)}."] if extra else []), *about_new_rows(mender, mender.profile(table), otherwise)]
+    return compare(mender, source.table.column_names, mender.profile(table), otherwise) if compared else NewRows()
 
 
-def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool) -> NewRows:
     """What `score_table` gives, each piece written before the next is judged."""
     profile: Profile | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
@@ -360,28 +365,12 @@ def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, s
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
                 write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
-                if shown:
+                if compared:
                     own = mender.profile(conform(batch, mender, stream.name))
                     profile = own if profile is None else profile + own
                 done += batch.num_rows
                 show_rows(done)
-    return [] if profile is None else about_new_rows(mender, profile, otherwise)
-
-
-def about_new_rows(mender: CellMender, profile: Profile, otherwise: Mapping[str, str]) -> list[str]:
-    """What a person should know of a newer table with this profile: columns written otherwise, and those that moved."""
-    moved = {name: said for name, said in mender.moved_since(profile).items() if name not in otherwise}
-    return [*(f"{name}: {sentence}." for name, sentence in otherwise.items()), *about_moved(moved)]
-
-
-def about_moved(moved: Mapping[str, str]) -> list[str]:
-    """Sentences about columns that moved since the model learned.
-
-    >>> about_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
-    'Hint: cellmend update teaches the model the new rows.'
-    """
-    hint = ["Hint: cellmend update teaches the model the new rows."] if moved else []
-    return [*(f"{sentence}." for sentence in moved.values()), *hint]
+    return NewRows() if profile is None else compare(mender, stream.names, profile, otherwise)
 
 
 # ---------------------------------------------------------------- tables of any size, unit by unit
@@ -473,18 +462,16 @@ def fit_together(stream: Stream, mender: CellMender, model: Path, how: Run) -> l
     return notes
 
 
-def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str]:
+def score_stream(stream: Stream, model: Path, output: str, how: Run) -> NewRows:
     """Scores as a folder of files, one for each unit of the table; what is there already is not done again.
 
-    Returns what a person should know about the whole table, in sentences, if progress is shown.
+    Returns what a person should know about the whole table.
     """
     task = how.task("score", stream, model, output)
     how.work(task, stream, "Scoring")
-    if not how.shown:
-        return []
     mender = load_once(model, how.device, task.digest)
     otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
-    return about_new_rows(mender, profile_of(task, stream), otherwise)
+    return compare(mender, stream.names, profile_of(task, stream), otherwise)
 
 
 def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> Repaired:

@@ -24,7 +24,6 @@ class JsonTable:
     key: str | None  # the name under which the list stands; None: it is the whole file
     table: pa.Table
     notes: tuple[str, ...] = ()
-    line_numbers = None  # a row may be anywhere in the text
 
     @property
     def line_numbers(self) -> None:
