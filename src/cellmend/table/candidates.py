@@ -14,7 +14,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.causes import NEVER, SLIPS
-from cellmend.table.causes.garbles import SHORTEST, shape_of
+from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
@@ -97,7 +97,8 @@ def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) 
     once = [at for at in range(asked, len(texts)) if counts[at] == 1]
     by_shape: dict[str, list[int]] = defaultdict(list)
     for at in usual:
-        by_shape[shape_of(texts[at])].append(at)
+        if len(texts[at]) >= FEWEST_LETTERS:
+            by_shape[shape_of(texts[at])].append(at)
     pairs = {(one, other) for one in once for other in by_shape.get(shape_of(texts[one]), ())}
     starts = {texts[other][:cut]: other for other in usual[::-1] for cut in range(SHORTEST, len(texts[other]) - 1)}
     return pairs | {(one, starts[texts[one]]) for one in once if texts[one] in starts}
