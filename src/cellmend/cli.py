@@ -36,6 +36,7 @@ from cellmend.options import (
     ProtectOption,
     QuietOption,
     RepairFromOption,
+    RulesOption,
     SchemaOption,
     SeedOption,
     SheetOption,
@@ -52,6 +53,7 @@ from cellmend.options import (
     run_options,
     threshold_of,
     watch_of,
+    with_rules,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ def clean(
     protect: ProtectOption = None,
     dry_run: DryRunOption = False,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
     fail_if: FailIfOption = None,
@@ -161,7 +164,7 @@ def clean(
     caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    fresh = new_mender(schema, seed, device, time_limit, quiet)
+    fresh = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
     mender = (fresh if model is None else loaded(model, device, quiet)).set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
@@ -182,6 +185,7 @@ def fit(
     table: TableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -207,7 +211,7 @@ def fit(
     teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
+    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules).set_params(keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -396,6 +400,25 @@ def schema(
     from cellmend.table.reader import guess_schema
 
     typer.echo(str(guess_schema(read_file(table, file_options(sheet, header_row, delimiter, encoding)).table)))
+
+
+@app.command()
+def rules(
+    table: TableArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
+) -> None:
+    """Print keys, dependencies and other rules that the table shows, to be edited and given back with --rules."""
+    from cellmend.files.formats import read_file
+    from cellmend.rules import EXPORTS, as_yaml, find_relations
+    from cellmend.settings import one_of
+
+    say_it = as_yaml if export is None else EXPORTS[one_of("export", export, tuple(EXPORTS))]
+    text = say_it(find_relations(read_file(table).table))
+    if output == "-":
+        typer.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
 
 
 @app.command()

@@ -162,6 +162,7 @@ class Settings:
     protect: Sequence[str]
     impute: bool
     schema: Any
+    rules: Any
     device: Any
     random_state: Any
     verbose: bool

@@ -92,7 +92,8 @@ def test_two_columns_decide_a_third_that_neither_decides_alone() -> None:
     price = rng.integers(0, 20, 56)[one * 7 + other]
     frame = pd.DataFrame({"article": [f"a{x}" for x in one], "shop": [f"s{x}" for x in other], "price": price + 100})
     _, relations = table_of(frame)
-    assert [each.words() for each in relations] == ["article and shop decide price"]
+    assert "shop and article decide price" in [each.words() for each in relations]
+    assert not [each for each in relations if len(each.columns) == 2]
 
 
 def keyed() -> pd.DataFrame:
