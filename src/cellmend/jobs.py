@@ -125,8 +125,9 @@ class Job:
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
-        checked = checked_by_itself(mender.model_.reader.checks)
-        table = Pictured(mender.schema_, before, after, self.rows, notations, checked)
+        reader = mender.model_.reader
+        checked, rules = checked_by_itself(reader), [each.words() for each in reader.relations]
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked, rules)
         write_report(path, facts, table, self.mended.found)
 
 
