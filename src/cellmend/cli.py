@@ -18,6 +18,7 @@ from cellmend.errors import CellmendError
 from cellmend.options import (
     FDR,
     AddressOption,
+    DecimalOption,
     DelimiterOption,
     DeviceOption,
     DryRunOption,
@@ -141,6 +142,7 @@ def clean(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     force: ForceOption = False,
@@ -157,7 +159,7 @@ def clean(
     caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(**caution.settings())
+    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal, **caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
@@ -185,6 +187,7 @@ def fit(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     keep_rows: Annotated[
@@ -202,7 +205,7 @@ def fit(
     teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
+    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -407,6 +410,7 @@ def evaluate(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     quiet: QuietOption = False,
@@ -421,7 +425,7 @@ def evaluate(
     teller, names = Teller(quiet, as_json), [name.strip() for name in baselines.split(",") if name.strip()]
     with teller.reading(table):
         source = read_file(table, asked)
-    mender = new_mender(schema, seed, device, time_limit, quiet)
+    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
         found = evaluate_table(
             source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names

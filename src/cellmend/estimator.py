@@ -67,6 +67,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
+    decimal : "." or ",", the mark of decimals in columns of text; None: found out.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
     verbose : show a progress bar while fitting.
@@ -115,6 +116,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         protect: Sequence[str] = (),
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
+        decimal: str | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -146,6 +148,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.protect = protect
         self.impute = impute
         self.schema = schema
+        self.decimal = decimal
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -374,7 +377,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema)
+        return TableReader.fit(frame, self.schema, self.decimal)
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()
