@@ -211,6 +211,11 @@ def test_a_marked_encoding_is_read_and_written_back(tmp_path: Path, encoding: st
     assert (tmp_path / "b.csv").read_bytes().decode(encoding) == "id,city\n1,Köln\n2,Bonn\n"
 
 
+def test_a_cell_as_long_as_a_book_is_read(tmp_path: Path) -> None:
+    file = read_file(saved(tmp_path / "a.csv", f"id,text\n1,{'z' * 3_000_000}\n2,x\n"))
+    assert [len(text) for text in file.table["text"].to_pylist()] == [3_000_000, 1]
+
+
 def test_binary_junk_is_called_that(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="it holds binary data"):
         read_file(saved(tmp_path / "a.csv", bytes(range(256)) * 50))
