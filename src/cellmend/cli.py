@@ -18,6 +18,7 @@ from cellmend.errors import CellmendError
 from cellmend.options import (
     FDR,
     AddressOption,
+    DecimalOption,
     DecisionsOption,
     DelimiterOption,
     DeviceOption,
@@ -145,6 +146,7 @@ def clean(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     decisions: DecisionsOption = None,
@@ -165,7 +167,8 @@ def clean(
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
     fresh = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
-    mender = (fresh if model is None else loaded(model, device, quiet)).set_params(**caution.settings())
+    mender = fresh.set_params(decimal=decimal) if model is None else loaded(model, device, quiet)
+    mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
@@ -194,6 +197,7 @@ def fit(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     keep_rows: Annotated[
@@ -211,7 +215,8 @@ def fit(
     teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules).set_params(keep_rows=keep_rows)
+    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender.set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -435,6 +440,7 @@ def evaluate(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     quiet: QuietOption = False,
@@ -449,7 +455,7 @@ def evaluate(
     teller, names = Teller(quiet, as_json), [name.strip() for name in baselines.split(",") if name.strip()]
     with teller.reading(table):
         source = read_file(table, asked)
-    mender = new_mender(schema, seed, device, time_limit, quiet)
+    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
         found = evaluate_table(
             source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names

@@ -71,6 +71,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
     rules : Rules, or their entries; relations that they do not name are not used.
+    decimal : "." or ",", the mark of decimals in columns of text; None: found out.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
     verbose : show a progress bar while fitting.
@@ -120,6 +121,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
         rules: Rules | list[dict[str, Any]] | None = None,
+        decimal: str | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -152,6 +154,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.impute = impute
         self.schema = schema
         self.rules = rules
+        self.decimal = decimal
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -401,7 +404,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema, self.rules)
+        return TableReader.fit(frame, self.schema, self.rules, self.decimal)
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()

@@ -277,7 +277,7 @@ def _column_notes(mended: Mended) -> list[str]:
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
     """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
-    notations = learn_notations(source.table, declared_kinds(mender.schema))
+    notations = learn_notations(source.table, declared_kinds(mender.schema), mender.decimal)
     plain = tidy(source.table, notations)
     changes: dict[int, dict[int, str]] = {}
     for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):

@@ -59,6 +59,9 @@ HeaderRowOption = Annotated[
 ]
 DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Between fields of CSV. [default: found out]")]
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of CSV, such as cp1252. [default: found out]")]
+DecimalOption = Annotated[
+    str | None, typer.Option("--decimal", help="Mark of decimals in text, . or a comma. [default: found out]")
+]
 SchemaOption = Annotated[
     Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
 ]

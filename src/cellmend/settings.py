@@ -17,6 +17,7 @@ WEIGHTS = ("coordinate", "amortized", "none")
 REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
 OUTLIERS = ("gaussian", "cauchy")
+DECIMALS = (".", ",")
 SCHEDULES = ("constant", "cosine")
 
 PAPER: dict[str, Any] = {
@@ -163,12 +164,15 @@ class Settings:
     impute: bool
     schema: Any
     rules: Any
+    decimal: str | None
     device: Any
     random_state: Any
     verbose: bool
 
     def __post_init__(self) -> None:
         check_settings(vars(self))
+        if self.decimal is not None:
+            one_of("decimal", self.decimal, DECIMALS)
 
     def check_method(self, method: str | None = None) -> str:
         """The method asked for, or that of the settings, if a network of these settings can answer by it."""

@@ -35,6 +35,7 @@ from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
+LONGEST = 200  # letters of a number or a date that others are compared with
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
 FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
@@ -49,6 +50,7 @@ MOST_MEANT = 20  # numbers kept that may have been meant
 def _near(texts: Sequence[str], words: Sequence[str]) -> list[list[int]]:
     """For each text, which is known to be wrong, the places of the words that may be meant, the nearest first."""
     near: list[list[int]] = []
+    texts = [text if len(text) <= LONGEST else "" for text in texts]  # nothing is near a text as long as a page
     lengths = np.array([len(word) for word in words])
     for start in range(0, len(texts), 1000):
         piece = texts[start : start + 1000]

@@ -46,15 +46,19 @@ class Understood(NamedTuple):
     schema: Schema
 
 
-def understand_columns(table: pa.Table, given: Given, *, are_numbers: bool = False) -> Understood:
+def understand_columns(
+    table: pa.Table, given: Given, *, are_numbers: bool = False, decimal: str | None = None
+) -> Understood:
     """How each column is written, what it says, and of what kind it is; the columns of an array are all numbers.
+
+    `decimal` is the mark of all numbers, if the user says it.
 
     >>> understand_columns(pa.table({"size": ["1,5 kg", "2,25 kg", "3 kg"]}), None).schema["size"].kind
     'real'
     """
     declared = declared_kinds(given)
     _refuse_too_many(table.num_columns - sum(kind == IGNORE for kind in declared.values()))
-    notations = {} if are_numbers else learn_notations(table, declared)
+    notations = {} if are_numbers else learn_notations(table, declared, decimal)
     understood = understand(table, notations)
     schema = resolve_schema(understood, given, all_real=are_numbers, dates=_dates(notations))
     return Understood(notations, understood, schema)
@@ -90,12 +94,15 @@ class TableReader:
     relations: tuple[Relation, ...] = ()
 
     @classmethod
-    def fit(cls, frame: Frame, given: Given, rules: GivenRules = None) -> tuple[TableReader, ReadTable]:
-        """A reader learned from a table, and that table as it reads it; what the user says of columns and relations."""
+    def fit(
+        cls, frame: Frame, given: Given, rules: GivenRules = None, decimal: str | None = None
+    ) -> tuple[TableReader, ReadTable]:
+        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns,
+        `rules` what of relations, and `decimal` the mark of their numbers."""
         if frame.arrow.num_rows < 2:
             one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
             raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
-        found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
+        found = understand_columns(frame.arrow, given, are_numbers=frame.is_array, decimal=decimal)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
         checks = learn_checks(table, found.schema)
