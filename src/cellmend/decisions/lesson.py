@@ -124,15 +124,15 @@ class Lesson:
 
     @cached_property
     def _trust(self) -> tuple[float, float]:
-        """How far suspicion may fall, and rise, towards what was learned: not at all before the model was wrong so.
+        """How far suspicion may fall, and rise, towards what was learned: little before the model was wrong so.
 
-        Its flags hold until one of them was decided to be right, and so do the cells that it did not flag.
+        It falls by decisions that flagged cells are right, and rises by those that others are wrong.
         """
         decided = self.examples[: self.decided]
         flagged = [each.traits[SUSPICION] >= 0 for each in decided]
         wronged = (sum(f and not each.wrong for f, each in zip(flagged, decided, strict=True)),
                    sum(each.wrong and not f for f, each in zip(flagged, decided, strict=True)))  # fmt: skip
-        down, up = (count / (count + ANCHOR) for count in wronged)
+        down, up = ((count + FEW) / (count + FEW + ANCHOR) for count in wronged)
         return down, up
 
     @cached_property
