@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend import CellMender, jobs, load
+from cellmend.decisions.decision import Decision, append_decisions
 from cellmend.errors import FileError, TableError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.guarded import guarded, read_guarded, unguarded
@@ -361,3 +362,23 @@ def test_a_file_that_cannot_be_written_leaves_nothing(job: jobs.Job, tmp_path: P
         job.write_repaired(tmp_path / "repaired.csv")
     assert list(tmp_path.iterdir()) == []
     assert isinstance(job.source, TableFile)
+
+
+def test_clean_takes_decisions_and_a_model_that_was_taught(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    lines = [f"{row % 5},{row % 5 * 2}{' lb' if row % 4 == 0 else ''}" for row in range(120)]
+    table.write_text("a,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    decisions = [
+        Decision(row, "b", lines[row].split(",")[1], "wrong", lines[row].split(",")[1].removesuffix(" lb"))
+        if row % 4 == 0
+        else Decision(row, "b", lines[row].split(",")[1], "right")
+        for row in range(24)
+    ]
+    append_decisions(tmp_path / "d.jsonl", decisions)
+    wanted = jobs.Cleaning(tmp_path / "out", FDR, decisions=tmp_path / "d.jsonl")
+    job, _ = jobs.clean(read_file(str(table)), CellMender(**SMALL), wanted)
+    assert any(note.startswith("By 24 decisions ") for note in job.notes)
+    assert "lb" not in (tmp_path / "out" / "repaired.csv").read_text(encoding="utf-8")
+    model = tmp_path / "out" / "model.cellmend"
+    again, _ = jobs.clean(read_file(str(table)), load(model), jobs.Cleaning(tmp_path / "again", FDR, model=model))
+    assert [finding.repair for finding in again.mended.found] == [finding.repair for finding in job.mended.found]
