@@ -30,10 +30,10 @@ ORDER = (
     "report",
     "jobs",
     "patch",
-    "review",
     "benchmark",
     "console",
     "options",
+    "review",
     "cli",
 )
 OUTSIDERS = (
