@@ -31,10 +31,10 @@ ORDER = (
     "report",
     "jobs",
     "patch",
-    "review",
     "benchmark",
     "console",
     "options",
+    "review",
     "cli",
 )
 OUTSIDERS = (

@@ -56,6 +56,7 @@ from cellmend.options import (
     watch_of,
     with_rules,
 )
+from cellmend.review.commands import apply, review
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
@@ -71,6 +72,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench, name="bench")
+app.command()(review)
+app.command()(apply)
 
 
 def main() -> None:
@@ -162,7 +165,7 @@ def clean(
     teller, threshold = Teller(quiet, as_json), threshold_of(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
     place = None if table == "-" else table
-    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model)
+    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
     caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
@@ -461,50 +464,6 @@ def evaluate(
             source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names
         )
     teller.evaluation(found, notes)
-
-
-# ---------------------------------------------------------------- people decide
-
-
-@app.command()
-def review(
-    folder: Annotated[Path, typer.Argument(help="Folder that `cellmend clean` wrote.")],
-    table: Annotated[
-        str | None, typer.Option("--table", help="The table that was cleaned, if it is no longer where it was.")
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="To listen on, of this machine only; 0: any free.")] = 0,
-) -> None:
-    """Decide about the flagged cells on a local page: accept, reject, edit, undo, learn, export."""
-    from cellmend.review.commands import open_review
-
-    open_review(folder, table, port, say=lambda url: say(f"Review {folder} at {url}", "Ctrl-C ends it."))
-
-
-@app.command()
-def apply(
-    patch: Annotated[Path, typer.Argument(help="patch.jsonl, as the review page exports it.")],
-    table: TableArgument,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. [default: NAME-patched]")
-    ] = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Put accepted repairs on a newer copy of a table; cells whose old value no longer matches are refused."""
-    from cellmend.files.formats import read_file
-    from cellmend.files.results import check_outputs
-    from cellmend.patch import apply_patch
-
-    teller = Teller(quiet, as_json)
-    with teller.reading(table):
-        source = read_file(table)
-    path = output or Path(f"{source.name.split('.')[0]}-patched{source.suffix}")
-    check_outputs([path], force=force)
-    applied = apply_patch(patch, source, path)
-    teller.applied(applied)
-    if applied.refused:
-        raise typer.Exit(1)
 
 
 def _judge(table: str, asked: Asked, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:

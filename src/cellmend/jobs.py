@@ -18,6 +18,7 @@ from cellmend.decisions.decision import read_decisions
 from cellmend.errors import SchemaWarning, SettingError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
+from cellmend.files.layout import Asked
 from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN, absolute
 from cellmend.files.results import check_room, only_run, result_folder, size_of
@@ -149,6 +150,7 @@ class Cleaning:
     table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
     decisions: Path | None = None  # file of what people decided about the table
     model: Path | None = None  # in place of fitting one
+    asked: Asked | None = None  # what was said of the table's file
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
@@ -176,7 +178,7 @@ def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> None:
         source.write_changed(copy, source.table, {})
         origin = Origin.of(str(copy), source.name, partial, wanted.threshold.given)
     else:
-        origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given)
+        origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given, wanted.asked)
     origin.save(partial)
 
 
@@ -512,6 +514,6 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
             sample = TableFile(stream.name, drawn)
             judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
         if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
-            Origin.of(wanted.table, stream.name, folder, wanted.threshold.given).save(folder)
+            Origin.of(wanted.table, stream.name, folder, wanted.threshold.given, wanted.asked).save(folder)
         repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
         return repair_stream(stream, model, repairing, how), notes

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cellmend import load
+from cellmend.review.answers import columns
 from cellmend.review.results import open_results
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
@@ -103,8 +104,15 @@ def test_a_model_that_is_gone_is_told_and_the_page_goes_on(review: Review) -> No
     assert len(review.ledger.standing) == 1
 
 
-def test_striking_out_no_rule_changes_nothing(folder: Path) -> None:
+def test_a_rule_that_is_struck_out_no_longer_speaks(folder: Path, review: Review) -> None:
     mender = load(folder / "model.cellmend")
-    before = mender.model_
-    strike_out(mender, {"no such rule"})
-    assert mender.model_ is before
+    rules = [rule.words() for rule in mender.model_.reader.relations]
+    assert rules
+    strike_out(mender, {rules[0]})
+    assert [rule.words() for rule in mender.model_.reader.relations] == rules[1:]
+    review.set_rule(rules[0], "struck")
+    learned(review)
+    shown = columns(review, {})["rules"]
+    assert {each["rule"]: each["verdict"] for each in shown} == {**dict.fromkeys(rules), rules[0]: "struck"}
+    model = load(folder / "learned" / "model.cellmend").model_
+    assert [rule.words() for rule in model.reader.relations] == rules[1:]

@@ -13,10 +13,12 @@ import pytest
 from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.errors import DecisionError, FileError, PatchError
 from cellmend.files.formats import read_file
+from cellmend.files.results import only_run
+from cellmend.review.commands import open_review
 from cellmend.review.flagged import Flag, Flagged, read_flagged
 from cellmend.review.ledger import ConflictError
 from cellmend.review.limits import Limits
-from cellmend.review.results import held, open_results
+from cellmend.review.results import open_results
 from cellmend.review.review import Review, UnusualError
 from cellmend.review.rows import Filter
 from cellmend.review.teaching import asked_rows, changes_between
@@ -337,10 +339,8 @@ def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_open_in_one_review_only(folder: Path) -> None:
-    with held(folder), pytest.raises(FileError, match="is open in another review"), held(folder):
-        pass
-    with held(folder):
-        pass
+    with only_run(folder), pytest.raises(FileError, match="is being written by another run"):
+        open_review(folder, None, 0, ready=lambda _: pytest.fail("it was opened"))
 
 
 def test_findings_of_a_large_table_come_in_pieces(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cellmend.errors import FileError
+from cellmend.files.layout import Asked
 from cellmend.files.places import is_url, whole_file
 
 NAME = "source.json"
@@ -21,15 +22,19 @@ class Origin:
 
     table: str  # a URL, or a path as seen from the folder
     name: str  # as people know the table
+    asked: Asked = field(default_factory=Asked)  # what was said of its file
     digest: str = ""  # of a file on this machine, to see whether it is still the same
     threshold: Mapping[str, float] = field(default_factory=dict)  # "fdr", "suspicion" or "top"
 
     @classmethod
-    def of(cls, table: str, name: str, folder: Path, threshold: Mapping[str, float]) -> Origin:
+    def of(
+        cls, table: str, name: str, folder: Path, threshold: Mapping[str, float], asked: Asked | None = None
+    ) -> Origin:
         """The origin of results in `folder` that are about `table`."""
+        asked = asked or Asked()
         if is_url(table):
-            return cls(table, name, threshold=threshold)
-        return cls(os.path.relpath(table, folder), name, digest_of(Path(table)), threshold)
+            return cls(table, name, asked, threshold=threshold)
+        return cls(os.path.relpath(table, folder), name, asked, digest_of(Path(table)), threshold)
 
     def save(self, folder: Path) -> None:
         """Write source.json."""
@@ -42,7 +47,7 @@ class Origin:
         try:
             entries = json.loads((folder / NAME).read_text(encoding="utf-8"))
             table, name, digest = (str(entries[each]) for each in ("table", "name", "digest"))
-            return cls(table, name, digest, dict(entries["threshold"]))
+            return cls(table, name, Asked(**entries["asked"]), digest, dict(entries["threshold"]))
         except FileNotFoundError:
             raise FileError(
                 f"{folder} must hold {NAME}, which says which table it is about; it holds none. "

@@ -160,7 +160,8 @@ def columns(review: Review, asked: Mapping[str, Any]) -> Any:
         }
         for each in known.schema
     ]
-    return {"columns": listed, "rules": [{"rule": r, "verdict": wishes.rules.get(r)} for r in known.rules]}
+    rules = dict.fromkeys([*known.rules, *wishes.rules])  # one that was struck out can be taken back
+    return {"columns": listed, "rules": [{"rule": rule, "verdict": wishes.rules.get(rule)} for rule in rules]}
 
 
 # ---------------------------------------------------------------- deeds

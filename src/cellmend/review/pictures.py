@@ -91,7 +91,7 @@ def sketch(column: pa.ChunkedArray, notation: Notation | None, *, is_category: b
         finite = values[np.isfinite(values)]
         if len(finite):
             holds_days = pa.types.is_temporal(drawn.type) or (notation is not None and notation.noun == "date")
-            axis = axis_of(finite, "D" if holds_days else "")
+            axis = axis_of(finite, "D" if holds_days else "", notation)
             return Sketch(notation, axis, axis.count(finite).tolist(), {})
     found = pc.value_counts(readable(drawn))
     order = np.argsort(-found.field("counts").to_numpy(), kind="stable").tolist()

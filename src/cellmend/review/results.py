@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,31 +73,5 @@ def open_results(folder: Path, table: str | None) -> Results:
     if table is not None and not (folder / NAME).exists():
         return Results(folder, read_file(table), Threshold(**FDR))  # type: ignore[arg-type]
     origin = Origin.load(folder)
-    source = read_file(origin.find(folder) if table is None else table)
+    source = read_file(origin.find(folder) if table is None else table, origin.asked)
     return Results(folder, replace(source, name=origin.name), Threshold(**origin.threshold))  # type: ignore[arg-type]
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Keeps a second server from the same folder: each would not see what the other wrote."""
-    path = folder / ".review.lock"
-    with path.open("a") as file:
-        if not _lock(file.fileno()):
-            raise FileError(f"{folder} is open in another review. Hint: use its page, or stop it first.")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _lock(file: int) -> bool:
-    """Lock a file until this process ends, however it ends; where the system has no such locks nothing is locked."""
-    if os.name != "posix":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

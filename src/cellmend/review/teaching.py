@@ -202,25 +202,20 @@ class Teacher:
 def question_of(line: Mapping[str, Any]) -> Question:
     """A line of what `CellMender.questions` gives."""
     value = line["value"] or ""
-    reason = f"{line['column']} is {value or 'missing'}; the model is not sure of such cells"
+    reason = f"{line['column']} is {value or 'missing'}. It stands for cells of which the model knows little"
     return Question(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]))
 
 
 def _known(mender: CellMender) -> Known:
-    reader: Any = mender.model_.reader
-    return Known(reader.schema, reader.notations, rules=[rule.words() for rule in relations_of(reader)])
-
-
-def relations_of(reader: Any) -> tuple[Any, ...]:
-    """The rules between columns that a model found; one of before knows none."""
-    return getattr(reader, "relations", ())
+    reader = mender.model_.reader
+    return Known(reader.schema, reader.notations, rules=[rule.words() for rule in reader.relations])
 
 
 def strike_out(mender: CellMender, rules: Set[str]) -> None:
     """Let these rules, in words, no longer speak."""
-    reader: Any = mender.model_.reader
-    kept = tuple(rule for rule in relations_of(reader) if rule.words() not in rules)
-    if len(kept) < len(relations_of(reader)):
+    reader = mender.model_.reader
+    kept = tuple(rule for rule in reader.relations if rule.words() not in rules)
+    if len(kept) < len(reader.relations):
         mender.model_ = replace(mender.model_, reader=replace(reader, relations=kept))
 
 

@@ -58,6 +58,9 @@ export class Card {
   exchange() {
     const { flag, text, decision } = this.cell;
     const repair = decision?.repair ?? flag.repair;
+    if (repair === null && flag.suspicion < 0.5) {
+      return el("div", { className: "exchange" }, el("div", {}, el("span", { className: "word" }, "Is it right?"), el("output", {}, shown(text))));
+    }
     const word = decision?.repair != null ? "decided" : "proposed";
     const span = flag.low === null ? null : el("small", {}, `usually ${short(flag.low)} to ${short(flag.high)}`);
     return el("div", { className: "exchange" },

@@ -62,6 +62,7 @@ function drawLearning(before) {
 async function showChanges() {
   const { counts, listed } = await ask("changes");
   await readState();
+  notify("Learned from the decisions.");
   const words = { found: "found", dropped: "dropped", "repaired otherwise": "repaired otherwise" };
   const summary = Object.entries(words).map(([key, word]) => el("li", {}, el("b", {}, number(counts[key] ?? 0)), ` ${word}`));
   const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "Cells that changed" }, ...listed.map(changeLine));
