@@ -22,6 +22,7 @@ ORDER = (
     "table",
     "model",
     "findings",
+    "rules",
     "estimator",
     "streaming",
     "engines",
@@ -31,7 +32,16 @@ ORDER = (
     "console",
     "cli",
 )
-OUTSIDERS = ("streaming", "engines", "report", "jobs", "benchmark", "console", "cli")  # use what others offer to all
+OUTSIDERS = (
+    "rules",
+    "streaming",
+    "engines",
+    "report",
+    "jobs",
+    "benchmark",
+    "console",
+    "cli",
+)  # use what others offer to all
 LONGEST = 500  # lines of a module
 MAY_BE_LONGER = {
     "model/likelihoods.py": "the kinds of columns side by side, each a few lines of the same form",

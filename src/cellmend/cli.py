@@ -51,6 +51,9 @@ TopOption = Annotated[int | None, typer.Option(min=1, help="Flag this many cells
 SchemaOption = Annotated[
     Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
 ]
+RulesOption = Annotated[
+    Path | None, typer.Option("--rules", help="YAML file with the rules that hold, see `cellmend rules`.")
+]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 TimeOption = Annotated[float | None, typer.Option("--time-limit", min=0.001, help="Seconds that fitting may take.")]
@@ -125,6 +128,7 @@ def clean(
     suspicion: SuspicionOption = None,
     top: TopOption = None,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
@@ -141,7 +145,7 @@ def clean(
     wanted = jobs.Cleaning(folder, threshold, formats, force)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE)
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    mender = _with_rules(_mender(schema, seed, device, time_limit, quiet), rules)
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
@@ -159,6 +163,7 @@ def fit(
     table: TableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -179,7 +184,7 @@ def fit(
     teller, run = Teller(quiet, as_json), _run(engine, address, workers, device, quiet)
     places.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
+    mender = _with_rules(_mender(schema, seed, device, time_limit, quiet), rules).set_params(keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies)
@@ -329,6 +334,25 @@ def schema(table: TableArgument) -> None:
 
 
 @app.command()
+def rules(
+    table: TableArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
+) -> None:
+    """Print keys, dependencies and other rules that the table shows, to be edited and given back with --rules."""
+    from cellmend.files.formats import read_file
+    from cellmend.rules import EXPORTS, as_yaml, find_relations
+    from cellmend.settings import one_of
+
+    say_it = as_yaml if export is None else EXPORTS[one_of("export", export, tuple(EXPORTS))]
+    text = say_it(find_relations(read_file(table).table))
+    if output == "-":
+        typer.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+@app.command()
 def evaluate(
     table: TableArgument,
     share: Annotated[float, typer.Option(help="Share of the rows that get errors.")] = 0.05,
@@ -386,6 +410,12 @@ def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> T
         return Threshold(**given) if given else Threshold(fdr=FDR)  # type: ignore[arg-type]
     except SettingError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _with_rules(mender: CellMender, rules: Path | None) -> CellMender:
+    from cellmend.table.relations.rules import Rules
+
+    return mender if rules is None else mender.set_params(rules=Rules.load(rules))
 
 
 def _mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:

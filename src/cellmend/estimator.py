@@ -28,6 +28,7 @@ from cellmend.table.frames import read_frame
 from cellmend.table.notation import describe_columns
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 
@@ -62,6 +63,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     threshold : cells at least this suspicious are flagged and repaired.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
+    rules : Rules, or their entries; relations that they do not name are not used.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
     verbose : show a progress bar while fitting.
@@ -108,6 +110,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         threshold: float = 0.5,
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
+        rules: Rules | list[dict[str, Any]] | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -137,6 +140,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.threshold = threshold
         self.impute = impute
         self.schema = schema
+        self.rules = rules
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -350,7 +354,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema)
+        return TableReader.fit(frame, self.schema, self.rules)
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()

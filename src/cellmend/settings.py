@@ -157,6 +157,7 @@ class Settings:
     threshold: float
     impute: bool
     schema: Any
+    rules: Any
     device: Any
     random_state: Any
     verbose: bool

@@ -25,10 +25,12 @@ from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
+GivenRules = Rules | Sequence[Mapping[str, Any]] | None  # and of how they belong together
 
 
 class Understood(NamedTuple):
@@ -72,8 +74,8 @@ class TableReader:
     relations: tuple[Relation, ...] = ()
 
     @classmethod
-    def fit(cls, frame: Frame, given: Given) -> tuple[TableReader, ReadTable]:
-        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns."""
+    def fit(cls, frame: Frame, given: Given, rules: GivenRules = None) -> tuple[TableReader, ReadTable]:
+        """A reader learned from a table, and that table as it reads it; what the user says of columns and relations."""
         if frame.arrow.num_rows < 2:
             raise TableError("A table must have at least 2 rows to learn from; this one has 1 sample.")
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
@@ -81,7 +83,8 @@ class TableReader:
         names = None if frame.is_array else frame.arrow.column_names
         checks = learn_checks(table, found.schema)
         checked = check(table, checks)
-        relations = tuple(learn_relations(checked, found.schema))
+        learned = learn_relations(checked, found.schema)
+        relations = tuple(learned if rules is None else Rules.of(rules).choose(learned))
         return cls(names, found.schema, found.notations, checks, relations), relate(checked, relations)
 
     def read(self, frame: Frame, *, rows_alone: bool = False) -> ReadTable:

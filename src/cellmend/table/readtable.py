@@ -15,7 +15,6 @@ from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
 from cellmend.table.values import plain
 
-RELATED = frozenset({"arithmetic", "dependency", "key", "sequence", "sources"})  # causes that other cells tell
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 
 
@@ -30,16 +29,12 @@ class Suspect:
     reason: str
     readable: bool  # does the cell say something that a model can learn from?
     cause: str = ""  # what made it wrong, if that is known
+    settled: bool = False  # do other rows say what was meant, whatever the model expects?
 
     @property
     def hidden(self) -> bool:
         """Is the cell taken for missing by the model?"""
         return not self.readable and self.suspicion >= DOUBTFUL
-
-    @property
-    def related(self) -> bool:
-        """Do other cells of the table tell what was meant, and not only the cell itself?"""
-        return bool(self.meant) and self.cause in RELATED
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,12 @@ class ReadTable:
 
 
 def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
+    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant.
+
+    What other rows say was meant goes before what one text alone may have been.
+    """
+    if other.settled and other.meant and other.suspicion >= DOUBTFUL:
+        return replace(other, suspicion=max(one.suspicion, other.suspicion))
     if one.cause and one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)

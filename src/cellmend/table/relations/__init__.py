@@ -10,7 +10,8 @@ from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
-from cellmend.table.relations.dependencies import Dependency, dependency_suspects, learn_dependencies
+from cellmend.table.relations.dependencies import Dependency, dependency_suspects
+from cellmend.table.relations.discovery import learn_dependencies
 from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources

@@ -21,6 +21,7 @@ ROUNDS = 12  # of expectation and maximisation
 FIRST_ERRORS, FIRST_ONE = 0.05, 0.6  # cells that are wrong, and groups that have one true value, with which they begin
 PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen
 SPREAD = 2.0  # concentration of the values that a group with several has
+WRONG_SPREAD = 20.0  # of its wrong values: more like those of other groups
 ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
 TINY = 1e-9
 
@@ -117,8 +118,8 @@ def _log_wrong_values(grouped: Grouped) -> Floats:
 
     Wrong cells may all have the same few values.
     """
-    own = SPREAD * grouped.slipped[grouped.value]
-    each, others = gammaln(own + grouped.counts) - gammaln(own), np.maximum(SPREAD - own, TINY)
+    own = WRONG_SPREAD * grouped.slipped[grouped.value]
+    each, others = gammaln(own + grouped.counts) - gammaln(own), np.maximum(WRONG_SPREAD - own, TINY)
     wrong = grouped.sizes[grouped.group] - grouped.counts
     return np.add.reduceat(each, grouped.start)[grouped.group] - each + gammaln(others) - gammaln(others + wrong)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
 CERTAIN = 0.98  # suspicion of a copy that stands out of order, where the owner of the value is known
 SORTED = 0.9  # of the values that stand once stand in order
 ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
+MOST_TIES = 0.05  # of the rows have the value of the row before, or the column only never falls
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
 MOST_NATURAL = 0.02  # of the values stand more than once by right
 LEAST_SUSPICION = 0.3  # that is told
@@ -60,7 +61,7 @@ class Key:
                 share = 1.0 if self.owners else (count - 1) / count
                 reason = f"{self.column} is {said} in {count} rows; nearly all of its values stand once"
                 chance = round(float(self.copied[code]) * share, 6)
-                found.append(Suspect(row, place, chance, (), reason, readable=False, cause=self.kind))
+                found.append(Suspect(row, place, chance, (), reason, readable=False, cause=self.kind, settled=True))
         return [each for each in found if each.suspicion >= LEAST_SUSPICION]
 
     def to_json(self) -> dict[str, Any]:
@@ -146,28 +147,28 @@ def _in_order(column: Coded) -> NDArray[np.bool_] | None:
     held = np.flatnonzero(column.codes >= 0)
     places, single = rank[column.codes[held]], column.counts[column.codes[held]] == 1
     ordered = np.zeros(len(column.codes), dtype=bool)
+    if (np.diff(places) == 0).mean() > MOST_TIES:
+        return None
     for each in (places, -places):
         rising = _longest_rise(each)
         if rising[single].mean() >= SORTED:
             ordered[held] = rising
-            ties = (np.diff(each[rising]) == 0).mean()
             again = np.diff(each[~rising]) > 0  # sorted once more, where a table stands below another
-            is_key = ties <= MOST_NATURAL and not (len(again) and again.mean() >= SORTED_AGAIN)
-            return ordered if is_key else None
+            return ordered if not len(again) or again.mean() < SORTED_AGAIN else None
     return None
 
 
 def _longest_rise(numbers: Codes) -> NDArray[np.bool_]:
-    """Which numbers make up the longest run, with gaps, in which none is less than the one before.
+    """Which numbers make up the longest run, with gaps, in which each is greater than the one before.
 
     >>> _longest_rise(np.array([1, 2, 9, 3, 3, 1, 4])).tolist()
-    [True, True, False, True, True, False, True]
+    [True, True, False, False, True, False, True]
     """
     ends: list[int] = []  # the least last number of a run of each length
     places: list[int] = []
     before = np.full(len(numbers), -1)
     for place, number in enumerate(numbers.tolist()):
-        length = bisect_right(ends, number)
+        length = bisect_left(ends, number)
         before[place] = places[length - 1] if length else -1
         ends[length : length + 1], places[length : length + 1] = [number], [place]
     rising, place = np.zeros(len(numbers), dtype=bool), places[-1] if places else -1

@@ -22,8 +22,10 @@ FEWEST_ROWS = 50
 FEWEST_SOURCES, MOST_SOURCES = 3, 500
 ONCE = 0.95  # of the rows are the only one of their source that tells of their thing
 CROSSED = 0.3  # of all pairs of a thing and a source are there
-FEWEST_TOLD = 3.0  # rows that tell of a thing, on average
-LEAST_AGREED = 0.2  # that two rows of a thing agree, beyond chance
+FEWEST_TOLD = 3.0  # rows that tell of a thing, and rows of a source, on average
+FEWEST_THINGS, FEWEST_VALUES = 10, 5  # that are told of, and different values that a column has
+LEAST_AGREED = 0.3  # that two rows of a thing agree, beyond chance
+MOST_OWN = 0.1  # that two rows of a source agree, beyond chance: else the column is about it, not about things
 ROUNDS = 20  # of expectation and maximisation
 PRIOR_WRONG, PRIOR_CELLS = 0.2, 5.0  # cells of a source that are wrong, as if so many had been seen
 OTHERS = 10.0  # values that a wrong cell may have
@@ -70,7 +72,9 @@ class Sources:
             thing = f"{self.thing} {shortened(self.things[things[row]])}"
             reason = f"{self.column} is {said}; for {thing} most that is reliable says {shortened(meant)}"
             chance = round(float(self.wrong[found[row]]), 6)
-            suspects.append(Suspect(row, place, chance, (meant,), reason, readable=False, cause=self.kind))
+            suspects.append(
+                Suspect(row, place, chance, (meant,), reason, readable=False, cause=self.kind, settled=True)
+            )
         return suspects
 
     def to_json(self) -> dict[str, Any]:
@@ -119,10 +123,11 @@ def _tell(thing: Coded, source: Coded) -> bool:
     rows, sources = int(both.sum()), len(source.values)
     if rows < FEWEST_ROWS or not FEWEST_SOURCES <= sources <= MOST_SOURCES or not isinstance(source.values[0], str):
         return False
-    told = rows / max(len(thing.values), 1)
-    pairs = np.unique(thing.codes[both] * sources + source.codes[both])
-    crossed = rows / (len(thing.values) * sources)  # of all things and sources
-    return told >= FEWEST_TOLD and len(pairs) >= ONCE * rows and crossed >= CROSSED
+    things = len(thing.values)
+    often = rows >= FEWEST_TOLD * max(things, sources) and things >= FEWEST_THINGS
+    if not often or not CROSSED * things * sources <= rows <= things * sources / ONCE:
+        return False
+    return len(np.unique(thing.codes[both] * sources + source.codes[both])) >= ONCE * rows
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,11 @@ def _told(thing: Coded, source: Coded, column: Coded) -> Told | None:
     """What is said of one column, if the sources agree at all."""
     said = _what_is_said(column)
     rows = np.flatnonzero((thing.codes >= 0) & (source.codes >= 0) & (said >= 0))
-    if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < 2:
+    if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < FEWEST_VALUES:
         return None
-    grouped = Grouped.of(thing.codes[rows], said[rows])
-    return Told(thing, source, column, rows, said[rows], grouped) if _agreed(grouped) >= LEAST_AGREED else None
+    grouped, by_source = (Grouped.of(each.codes[rows], said[rows]) for each in (thing, source))
+    is_told = _agreed(grouped) >= LEAST_AGREED and _agreed(by_source) <= MOST_OWN
+    return Told(thing, source, column, rows, said[rows], grouped) if is_told else None
 
 
 def _learn(told: Sequence[Told]) -> list[Sources]:
@@ -169,7 +175,7 @@ def _learn(told: Sequence[Told]) -> list[Sources]:
 def _believe(told: Told, errors: Floats) -> Floats:
     """How probably each value of each thing is true, (P,), given the share of wrong cells of each source, (S,)."""
     says = (OWN * np.log((1 - errors) * OTHERS / errors))[told.sources]
-    each = np.bincount(told.grouped.pair, says, minlength=len(told.grouped.group))
+    each: Floats = np.bincount(told.grouped.pair, says, minlength=len(told.grouped.group)).astype(np.float64)
     total = np.logaddexp(told.grouped.log_sums(each), 0.0)  # or none of them is true
     true: Floats = np.exp(each - total[told.grouped.group])
     return true

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-EXCEPTIONS = 0.01  # of the rows break a dependency although nothing is wrong
+EXCEPTIONS = 0.005  # of the rows break a dependency although nothing is wrong
 ROUNDS = 6  # in which cells tell each other
 DAMPING = 0.5  # of what was said before stays
 
@@ -35,8 +35,15 @@ class Link:
 
     def of(self, rows: Codes) -> Link:
         """Of some of the rows."""
-        parts = (self.holds, self.broken, self.exception, self.usual, self.top, self.group)
-        return Link(self.columns, *(each[rows] for each in parts))
+        return Link(
+            self.columns,
+            self.holds[rows],
+            self.broken[rows],
+            self.exception[rows],
+            self.usual[rows],
+            self.top[rows],
+            self.group[rows],
+        )
 
     def as_broken(self, others_right: Floats) -> Floats:
         """Log chance that it is broken, (N,), if a cell is right, and all others with this chance; 0 if it is not."""
@@ -102,5 +109,4 @@ def _together(links: Sequence[Link], told: Sequence[Told], column: int, own: Seq
         wrong = wrong + told[each].broken[:, cell]
         held = np.minimum(held, told[each].held[:, cell])
         exception = np.minimum(exception, links[each].as_exception())
-    broken = np.where(exception < 1, np.minimum(exception + np.exp(wrong), 1.0), 1.0)
-    return held - np.log(broken)
+    return held - np.log(np.maximum(exception * (exception < 1), np.exp(wrong)))
