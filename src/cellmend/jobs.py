@@ -46,7 +46,7 @@ from cellmend.table.notation import (
     tidy,
     understand,
 )
-from cellmend.table.reader import check_columns
+from cellmend.table.reader import check_columns, others
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
@@ -388,6 +388,7 @@ class Repaired:
     cells: int
     flagged: int
     repaired: int
+    notes: list[str] = field(default_factory=list)  # on the table, in sentences
 
 
 @dataclass(frozen=True)
@@ -488,7 +489,10 @@ def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> R
     if not wanted.dry_run:
         repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
         how.work(repair, stream, "Repairing")
-    return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least))
+    mender = load_once(model, how.device, find.digest)
+    otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
+    notes = NewRows(otherwise, extra=tuple(others(stream.names, mender.names_ or []))).notes
+    return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least), notes)
 
 
 def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run) -> tuple[Repaired, list[str]]:
