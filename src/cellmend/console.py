@@ -20,7 +20,8 @@ from cellmend.errors import CellmendError
 if TYPE_CHECKING:
     from cellmend.benchmark.evaluation import Evaluation
     from cellmend.findings.finding import Finding
-    from cellmend.jobs import Job, Repaired
+    from cellmend.jobs import Job
+    from cellmend.large_jobs import Repaired
     from cellmend.patch import Applied
     from cellmend.settings import Threshold
 
