@@ -32,7 +32,7 @@ def explain(
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
-    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
+    if suspect is not None and suspect.is_told:  # the value is known, only badly written
         repair, why = suspect.meant[0], suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)

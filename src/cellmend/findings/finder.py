@@ -57,7 +57,7 @@ class Finder:
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
         found = [finding for _, finding in ranked]
-        return swapped(found) if self.abstains else found
+        return [words.held(finding) for finding in (swapped(found) if self.abstains else found)]
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""

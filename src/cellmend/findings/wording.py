@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from cellmend.model.encoding import TableEncoder
 from cellmend.table.frames import Change
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.texts import Notation
-from cellmend.table.values import as_text, shortened
+from cellmend.table.values import as_text, family, shortened
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Wording:
         return {
             (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
             for (row, position), suspect in suspects.items()
-            if row in places and position in columns and suspect.meant
+            if row in places and position in columns and suspect.meant and not suspect.is_told
         }
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
@@ -105,6 +106,15 @@ class Wording:
         number = None if notation is None else notation.rounded(as_text(value))
         meant = None if number is None else column.within(number, expected.low, expected.high)
         return None if meant is None else self.write(column, meant)
+
+    def held(self, finding: Finding) -> Finding:
+        """The finding with its repair as its column holds it, if a person gave it as text."""
+        type_ = self.table.arrow.schema.field(finding.column).type
+        if not isinstance(finding.repair, str) or family(type_) == "text":
+            return finding
+        with suppress(pa.ArrowInvalid):
+            return replace(finding, repair=pa.scalar(finding.repair).cast(type_).as_py())
+        return finding
 
     def value(self, row: int, name: str) -> Any:
         """What stands in a cell, as the user's table has it."""

@@ -29,6 +29,11 @@ class Suspect:
         """Is the cell taken for missing by the model?"""
         return not self.readable and self.suspicion >= 0.5
 
+    @property
+    def is_told(self) -> bool:
+        """Is what was meant known for sure?"""
+        return self.readable and len(self.meant) == 1
+
 
 @dataclass(frozen=True)
 class ReadTable:
