@@ -12,6 +12,7 @@ import pytest
 
 from cellmend import CellMender, load
 from cellmend.errors import DecisionError, SettingError
+from tests.conftest import SMALL
 from tests.decisions.conftest import harvest, verdict
 
 TWENTY = range(20)
@@ -140,6 +141,18 @@ def test_a_failed_lesson_changes_nothing(untaught: CellMender, fields: pd.DataFr
     with pytest.raises(DecisionError, match="is wrong and right"):
         mender.learn(fields, [row, {"row": 0, "column": "weight", "value": row["value"], "verdict": "right"}])
     assert mender.model_ is untaught.model_
+
+
+def test_repairs_of_numbers_stay_numbers() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120).round(2), "b": rng.integers(0, 9, 120), "id": np.arange(120)})
+    with pytest.warns(UserWarning, match="Left out of the model"):
+        mender = CellMender(**SMALL).fit(table)
+    given = {"row": 3, "column": "b", "value": int(table["b"][3]), "verdict": "wrong", "repair": 12}
+    number = {"row": 4, "column": "id", "value": 4, "verdict": "wrong", "repair": "44"}
+    repaired = mender.learn(table, [given, number]).repair(table)
+    assert (repaired["b"][3], repaired["id"][4]) == (12, 44)
+    assert repaired.dtypes.equals(table.dtypes)
 
 
 # ---------------------------------------------------------------- asking

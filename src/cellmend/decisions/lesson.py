@@ -26,6 +26,7 @@ COMPANY = MARKS.index("company")
 FEW = 0.5  # decisions that are added where decisions are counted
 PRIOR = 2.0  # decisions by which the rate of a column is drawn to that of all
 ANCHOR = 1.0  # decisions against the model that its own suspicion counts for
+HARDLY_ANY = 10.0  # decisions: so few teach little of other cells
 SIDES = 0.5  # suspicion from which the model holds a cell to be wrong
 NOTHING_AGAINST = -1.0  # log odds of a cell that nothing speaks against: what the model does not know it cannot say
 SUREST = 0.99  # what decisions about other cells can make of a cell
@@ -38,7 +39,7 @@ class Example:
 
     column: int
     traits: tuple[float, ...]
-    marks: tuple[str, ...]  # one for each of MARKS; none speak if nobody decided the cell
+    marks: tuple[str, ...]  # one for each of MARKS
     wrong: bool
     weight: float  # of how many cells that are alike it is one
 
@@ -46,9 +47,8 @@ class Example:
 class Lesson:
     """Learned from examples of both, right and wrong cells."""
 
-    def __init__(self, portrait: Portrait, examples: Sequence[Example], decided: int) -> None:
-        """`decided` are those that people decided, the first ones; the others only complete them."""
-        self.portrait, self.examples, self.decided = portrait, examples, decided
+    def __init__(self, portrait: Portrait, examples: Sequence[Example]) -> None:
+        self.portrait, self.examples = portrait, examples
 
     @cached_property
     def _forest(self) -> ExtraTreesClassifier:
@@ -60,7 +60,7 @@ class Lesson:
     def _tallies(self) -> list[list[dict[str, tuple[int, int]]]]:
         """For each column and mark, how many cells were decided wrong and right."""
         tallies: list[list[dict[str, tuple[int, int]]]] = [[{} for _ in MARKS] for _ in self.portrait.habits]
-        for each in self.examples[: self.decided]:
+        for each in self.examples:
             for tally, key in zip(tallies[each.column], self._keys(each), strict=True):
                 wrong, right = tally.get(key, (0, 0))
                 tally[key] = (wrong + 1, right) if each.wrong else (wrong, right + 1)
@@ -73,11 +73,11 @@ class Lesson:
     def _said_of(self, number: int) -> list[float]:
         """What the other decisions say of an example: of cells with its marks, and of its column."""
         each = self.examples[number]
-        own = (0, 0) if number >= self.decided else (1, 0) if each.wrong else (0, 1)
+        own = (1, 0) if each.wrong else (0, 1)
         said = [
             net(wrong - own[0], right - own[1]) if key and (wrong or right) else 0.0
             for tally, key in zip(self._tallies[each.column], self._keys(each), strict=True)
-            for wrong, right in [tally.get(key, (0, 0) if number >= self.decided else own)]
+            for wrong, right in [tally.get(key, own)]
         ]
         wrong, count = self._of_columns[each.column]
         return [*said, self._rate(wrong - own[0], count - sum(own))]
@@ -86,13 +86,13 @@ class Lesson:
     def _of_columns(self) -> list[tuple[int, int]]:
         """For each column how many cells were decided wrong, and how many were decided."""
         counts = [[0, 0] for _ in self.portrait.habits]
-        for each in self.examples[: self.decided]:
+        for each in self.examples:
             counts[each.column][0] += each.wrong
             counts[each.column][1] += 1
         return [(wrong, count) for wrong, count in counts]
 
     def _rate(self, wrong: int, count: int) -> float:
-        overall = sum(each.wrong for each in self.examples[: self.decided]) / max(self.decided, 1)
+        overall = sum(each.wrong for each in self.examples) / max(len(self.examples), 1)
         return (wrong + PRIOR * overall) / (count + PRIOR)
 
     # ------------------------------------------------------------ what it says of other cells
@@ -134,11 +134,12 @@ class Lesson:
 
         It falls by decisions that flagged cells are right, and rises by those that others are wrong.
         """
-        decided = self.examples[: self.decided]
+        decided = self.examples
         flagged = [each.traits[SUSPICION] >= 0 for each in decided]
         wronged = (sum(f and not each.wrong for f, each in zip(flagged, decided, strict=True)),
                    sum(each.wrong and not f for f, each in zip(flagged, decided, strict=True)))  # fmt: skip
-        down, up = ((count + FEW) / (count + FEW + ANCHOR) for count in wronged)
+        settled = len(self.examples) / (len(self.examples) + HARDLY_ANY)
+        down, up = (settled * (count + FEW) / (count + FEW + ANCHOR) for count in wronged)
         return down, up
 
     @cached_property

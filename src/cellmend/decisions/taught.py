@@ -14,14 +14,12 @@ from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.decision import UNDO, WRONG, Decision, standing
 from cellmend.decisions.habits import Floats
 from cellmend.decisions.lesson import Example, Lesson, examples_from_json
-from cellmend.decisions.portrait import MARKS, Portrait, Seen
+from cellmend.decisions.portrait import Portrait, Seen
 from cellmend.decisions.repairs import Given, Repairs, best_company, learn_repairs, repairs_from_json, repairs_to_json
 from cellmend.errors import DecisionError, did_you_mean
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
-SURE = 0.9  # suspicion from which a cell is an example of a wrong one, if none was decided to be wrong
-COMPLETING = 20  # such examples at most
 Guesses = Mapping[tuple[int, str], str | None]  # by row and name of the column
 
 
@@ -123,7 +121,6 @@ class Taught:
             "names": list(self.names),
             "known": known,
             "portrait": self.portrait.to_json(),
-            "completing": [asdict(each) for each in self.lesson.examples[self.lesson.decided :]],
             "repairs": [repairs_to_json(each) for each in self.repairs],
         }
 
@@ -136,7 +133,7 @@ class Taught:
             )
             for e in entry["known"]
         )
-        lesson = _lesson(known, Portrait.from_json(entry["portrait"]), examples_from_json(entry["completing"]))
+        lesson = _lesson(known, Portrait.from_json(entry["portrait"]))
         return cls(tuple(entry["names"]), known, lesson, tuple(map(repairs_from_json, entry["repairs"])))
 
 
@@ -163,7 +160,7 @@ def teach(before: Taught | None, table: ReadTable, suspicion: Floats, decisions:
             "seen. Hint: give the table that was decided on, or a model that was taught with it."
         )
     known = tuple(old + new)
-    return Taught(tuple(table.names), known, _lesson(known, portrait, _completing(known, seen)))
+    return Taught(tuple(table.names), known, _lesson(known, portrait))
 
 
 def with_repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Taught:
@@ -174,9 +171,8 @@ def with_repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Taught:
     return replace(taught, repairs=tuple(_repairs(taught, seen, guesses)))
 
 
-def _lesson(known: Sequence[Known], portrait: Portrait, completing: Sequence[Example]) -> Lesson:
-    decided = [each.example for each in known if each.example is not None]
-    return Lesson(portrait, [*decided, *completing], len(decided))
+def _lesson(known: Sequence[Known], portrait: Portrait) -> Lesson:
+    return Lesson(portrait, [each.example for each in known if each.example is not None])
 
 
 def check_decisions(decisions: Iterable[Decision], table: ReadTable) -> None:
@@ -221,20 +217,6 @@ def _examples(seen: Seen, wrong: Mapping[tuple[int, int], bool]) -> Iterator[tup
             kind = int(kinds[row, place])
             weight = len(kinds) / len(whole) if row in whole else float(sizes[kind] / asked[kind])
             yield (row, place), Example(place, tuple(traits), seen.marks(row, place), wrong[row, place], weight)
-
-
-def _completing(known: Sequence[Known], seen: Seen) -> tuple[Example, ...]:
-    """Examples of the surest cells by the model, if nothing was decided to be wrong, or nothing to be right."""
-    verdicts = {each.wrong for each in known if each.example is not None}
-    if len(verdicts) != 1:
-        return ()
-    wrong = not verdicts.pop()
-    present = np.stack([column.places >= 0 for column in seen.columns], axis=1)
-    rank = np.where(present, seen.suspicion if wrong else 1 - seen.suspicion, 0.0)
-    order = np.argsort(-rank, axis=None, kind="stable")[:COMPLETING]
-    rows, places = np.unravel_index(order[rank.flat[order] >= SURE], rank.shape)
-    cells = dict.fromkeys(zip(rows.tolist(), places.tolist(), strict=True), wrong)
-    return tuple(replace(each, marks=("",) * len(MARKS)) for _, each in _examples(seen, cells))
 
 
 def _repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Iterator[Repairs]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -84,7 +85,7 @@ class Wording:
         return {
             (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
             for (row, position), suspect in suspects.items()
-            if row in places and position in columns and suspect.meant
+            if row in places and position in columns and suspect.meant and not suspect.is_told
         } | few
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
@@ -135,9 +136,10 @@ class Wording:
 def held_as(table: ReadTable, place: int, text: str) -> Any:
     """A text that says what a cell should be, as its column holds it: as a number, a time or a text."""
     type_ = table.arrow.schema.field(place).type
-    if pa.types.is_temporal(type_):
-        return datetime.datetime.fromisoformat(text)
-    if family(type_) != "number":
-        return text
-    number = float(text)
-    return int(number) if number.is_integer() else number
+    with suppress(ValueError):  # a person may say what no cell of the column can hold
+        if pa.types.is_temporal(type_):
+            return datetime.datetime.fromisoformat(text)
+        if family(type_) == "number":
+            number = float(text)
+            return int(number) if number.is_integer() else number
+    return text

@@ -42,6 +42,11 @@ class Suspect:
         """Do other cells of the table tell what was meant, and not only the cell itself?"""
         return bool(self.meant) and self.cause in RELATED
 
+    @property
+    def is_told(self) -> bool:
+        """Is what was meant known for sure?"""
+        return self.readable and len(self.meant) == 1
+
 
 @dataclass(frozen=True)
 class ReadTable:
