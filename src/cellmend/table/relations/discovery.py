@@ -178,6 +178,6 @@ def _with_errors(dependencies: list[Dependency], table: ReadTable) -> list[Depen
         wrong = stand_for * broken.suspicion(errors).sum(axis=0)
         errors = (wrong + PRIOR_ERRORS * PRIOR_CELLS) / (table.rows + PRIOR_CELLS)
         # Where nothing tells which of two columns errs, the one with more errors so far would get all in the end.
-        errors = errors if last else np.full_like(errors, errors.mean())
+        errors = errors if last else np.full_like(errors, errors.max())
     by_name = {table.names[column]: float(error) for column, error in zip(broken.columns, errors, strict=True)}
     return [replace(each, errors=tuple(by_name[name] for name in each.columns)) for each in dependencies]
