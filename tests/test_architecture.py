@@ -24,6 +24,7 @@ ORDER = (
     "decisions",
     "model",
     "findings",
+    "rules",
     "estimator",
     "streaming",
     "engines",
@@ -37,6 +38,7 @@ ORDER = (
     "cli",
 )
 OUTSIDERS = (
+    "rules",
     "streaming",
     "engines",
     "report",

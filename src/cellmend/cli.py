@@ -14,16 +14,18 @@ import typer
 import cellmend
 from cellmend.benchmark.commands import bench
 from cellmend.console import Teller, say, say_failed
-from cellmend.errors import CellmendError, SettingError
+from cellmend.errors import CellmendError
 from cellmend.options import (
     FDR,
     AddressOption,
+    DecimalOption,
     DecisionsOption,
     DelimiterOption,
     DeviceOption,
     DryRunOption,
     EncodingOption,
     EngineOption,
+    FailIfOption,
     FdrOption,
     ForceOption,
     FormatsOption,
@@ -35,6 +37,7 @@ from cellmend.options import (
     ProtectOption,
     QuietOption,
     RepairFromOption,
+    RulesOption,
     SchemaOption,
     SeedOption,
     SheetOption,
@@ -43,14 +46,23 @@ from cellmend.options import (
     TimeOption,
     TopOption,
     WorkersOption,
+    caution_of,
+    fail_for,
+    file_options,
+    loaded,
+    new_mender,
+    run_options,
+    threshold_of,
+    watch_of,
+    with_rules,
 )
 from cellmend.review.commands import apply, review
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.files.layout import Asked
-    from cellmend.jobs import Job, Run
-    from cellmend.settings import Caution, Threshold
+    from cellmend.jobs import Job
+    from cellmend.settings import Threshold
 
 STOPPED = 130  # exit code of what a person stopped
 
@@ -111,8 +123,8 @@ def demo(
     from cellmend import jobs
     from cellmend.files.formats import read_packed
 
-    wanted = jobs.Cleaning(output, _threshold(None, None, None), force=force)
-    source, mender = read_packed(packed, "diamonds.csv"), _mender(None, seed, device, None, quiet)
+    wanted = jobs.Cleaning(output, threshold_of(None, None, None), force=force)
+    source, mender = read_packed(packed, "diamonds.csv"), new_mender(None, seed, device, None, quiet)
     Teller(quiet).job(*jobs.clean(source, mender, wanted))
 
 
@@ -129,12 +141,15 @@ def clean(
     protect: ProtectOption = None,
     dry_run: DryRunOption = False,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
+    fail_if: FailIfOption = None,
     sheet: SheetOption = None,
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     decisions: DecisionsOption = None,
@@ -146,22 +161,26 @@ def clean(
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
     from cellmend import jobs, streaming
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
-    teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
+    asked = file_options(sheet, header_row, delimiter, encoding)
+    teller, threshold = Teller(quiet, as_json), threshold_of(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
     place = None if table == "-" else table
     wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
-    caution = _caution(repair_from, protect)
+    caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    fresh = _mender(schema, seed, device, time_limit, quiet)
-    mender = (fresh if model is None else _load(model, device, quiet)).set_params(**caution.settings())
+    fresh = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender = fresh.set_params(decimal=decimal) if model is None else loaded(model, device, quiet)
+    mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
         teller.repaired(done, threshold, jobs.written_of_stream(wanted))
+        fail_for(watch.reasons(findings=done.flagged))
     else:
-        teller.job(*jobs.clean(source, mender, wanted))
+        job, written = jobs.clean(source, mender, wanted)
+        teller.job(job, written)
+        fail_for(watch.reasons(findings=len(job.mended.found)))
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -172,6 +191,7 @@ def fit(
     table: TableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -180,6 +200,7 @@ def fit(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     keep_rows: Annotated[
@@ -193,11 +214,12 @@ def fit(
     from cellmend import jobs, streaming
     from cellmend.files import results
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
-    teller, run = Teller(quiet, as_json), _run(engine, address, workers, device, quiet)
+    asked = file_options(sheet, header_row, delimiter, encoding)
+    teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = _mender(schema, seed, device, time_limit, quiet).set_params(keep_rows=keep_rows)
+    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender.set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -230,11 +252,11 @@ def update(
     from cellmend import jobs, streaming
     from cellmend.files import results
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
+    asked = file_options(sheet, header_row, delimiter, encoding)
     teller, target = Teller(quiet, as_json), output or model
     results.check_outputs([target], force=force or target == model)
     start = time.perf_counter()
-    mender = _load(model, device, quiet)
+    mender = loaded(model, device, quiet)
     allowed = mender.time_limit
     with streaming.copies_for("") as copies:
         with teller.reading(table):
@@ -252,6 +274,7 @@ def score(
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    fail_if: FailIfOption = None,
     sheet: SheetOption = None,
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
@@ -267,23 +290,26 @@ def score(
     from cellmend import jobs, streaming
     from cellmend.files import places, results
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
-    teller, run = Teller(quiet), _run(engine, address, workers, device, quiet, output)
+    asked = file_options(sheet, header_row, delimiter, encoding)
+    teller, run = Teller(quiet), run_options(engine, address, workers, device, quiet, output)
+    watch = watch_of(fail_if)
     with streaming.copies_for(output) as copies:
         if places.names_folder(output):
             stream = streaming.open_in_pieces(table, copies, asked)
             if force:
                 jobs.start_anew(output)
-            moved = jobs.score_stream(stream, model, output, run)
+            found = jobs.score_stream(stream, model, output, run)
         else:
             results.check_outputs([Path(output)], force=force)
-            mender = _load(model, device, quiet)
+            mender = loaded(model, device, quiet)
             with teller.reading(table):
                 source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE, asked=asked)
             if isinstance(source, streaming.Stream):
                 mender.set_params(verbose=False)  # one bar for all pieces, not one for each
-            moved = jobs.write_scores(source, mender, Path(output), shown=not quiet)
-    teller.notes(moved)
+            compared = watch.moved or not quiet
+            found = jobs.write_scores(source, mender, Path(output), shown=not quiet, compared=compared)
+    teller.notes(found.notes)
+    fail_for(watch.reasons(moved=list(found.moved)))
 
 
 @app.command()
@@ -300,6 +326,7 @@ def repair(
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    fail_if: FailIfOption = None,
     sheet: SheetOption = None,
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
@@ -313,9 +340,9 @@ def repair(
     from cellmend import jobs, streaming
     from cellmend.files import places, results
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
-    run, threshold = _run(engine, address, workers, device, quiet, output), _threshold(fdr, suspicion, top)
-    teller, caution = Teller(quiet, as_json), _caution(repair_from, protect)
+    asked = file_options(sheet, header_row, delimiter, encoding)
+    run, threshold = run_options(engine, address, workers, device, quiet, output), threshold_of(fdr, suspicion, top)
+    teller, caution, watch = Teller(quiet, as_json), caution_of(repair_from, protect), watch_of(fail_if)
     if places.names_folder(output):
         wanted = jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
@@ -324,14 +351,16 @@ def repair(
                 jobs.start_anew(output)
             done = jobs.repair_stream(stream, model, wanted, run)
         teller.repaired(done, threshold, wanted.written)
+        fail_for(watch.reasons(findings=done.flagged))
     else:
         written = jobs.files_of_repair(Path(output), dry_run=dry_run)
         results.check_outputs(list(written), force=force)
-        mender = _load(model, device, quiet).set_params(**caution.settings())
+        mender = loaded(model, device, quiet).set_params(**caution.settings())
         job = _judge(table, asked, mender, model, threshold, teller)
         for path, write in written.items():
             write(job, path)
         teller.job(job, list(written), findings=False)
+        fail_for(watch.reasons(findings=len(job.mended.found)))
 
 
 @app.command()
@@ -342,6 +371,7 @@ def report(
     fdr: FdrOption = None,
     suspicion: SuspicionOption = None,
     top: TopOption = None,
+    fail_if: FailIfOption = None,
     sheet: SheetOption = None,
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
@@ -357,11 +387,12 @@ def report(
     if output == Path("-"):
         raise typer.BadParameter("A report is a file; -o must name one.")
     results.check_outputs([output], force=force)
-    asked = _asked(sheet, header_row, delimiter, encoding)
-    teller, threshold = Teller(quiet, as_json), _threshold(fdr, suspicion, top)
-    job = _judge(table, asked, _load(model, device, quiet), model, threshold, teller)
+    asked = file_options(sheet, header_row, delimiter, encoding)
+    teller, threshold, watch = Teller(quiet, as_json), threshold_of(fdr, suspicion, top), watch_of(fail_if)
+    job = _judge(table, asked, loaded(model, device, quiet), model, threshold, teller)
     job.write_report(output)
     teller.job(job, [output], findings=False)
+    fail_for(watch.reasons(findings=len(job.mended.found)))
 
 
 @app.command()
@@ -376,7 +407,26 @@ def schema(
     from cellmend.files.formats import read_file
     from cellmend.table.reader import guess_schema
 
-    typer.echo(str(guess_schema(read_file(table, _asked(sheet, header_row, delimiter, encoding)).table)))
+    typer.echo(str(guess_schema(read_file(table, file_options(sheet, header_row, delimiter, encoding)).table)))
+
+
+@app.command()
+def rules(
+    table: TableArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
+) -> None:
+    """Print keys, dependencies and other rules that the table shows, to be edited and given back with --rules."""
+    from cellmend.files.formats import read_file
+    from cellmend.rules import EXPORTS, as_yaml, find_relations
+    from cellmend.settings import one_of
+
+    say_it = as_yaml if export is None else EXPORTS[one_of("export", export, tuple(EXPORTS))]
+    text = say_it(find_relations(read_file(table).table))
+    if output == "-":
+        typer.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
 
 
 @app.command()
@@ -393,6 +443,7 @@ def evaluate(
     header_row: HeaderRowOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
     quiet: QuietOption = False,
@@ -403,77 +454,16 @@ def evaluate(
     from cellmend.benchmark.evaluation import evaluate as evaluate_table
     from cellmend.files.formats import read_file
 
-    asked = _asked(sheet, header_row, delimiter, encoding)
+    asked = file_options(sheet, header_row, delimiter, encoding)
     teller, names = Teller(quiet, as_json), [name.strip() for name in baselines.split(",") if name.strip()]
     with teller.reading(table):
         source = read_file(table, asked)
-    mender = _mender(schema, seed, device, time_limit, quiet)
+    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
         found = evaluate_table(
             source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names
         )
     teller.evaluation(found, notes)
-
-
-# ---------------------------------------------------------------- from options to what jobs take
-
-
-def _asked(sheet: str | None, header_row: int | None, delimiter: str | None, encoding: str | None) -> Asked:
-    from cellmend.files.layout import Asked
-
-    between = None if delimiter is None else delimiter.replace("\\t", "\t")
-    if between is not None and len(between.encode()) != 1:
-        raise typer.BadParameter(f"--delimiter must be one plain character; it is {delimiter!r}.")
-    return Asked(sheet, header_row, between, encoding)
-
-
-def _run(engine: str, address: str | None, workers: int | None, device: str, quiet: bool, output: str = "") -> Run:
-    """How the work is done; on a cluster the output, if it is not a model, must be a folder."""
-    from cellmend.files import places
-    from cellmend.jobs import Run
-
-    if engine not in ("here", "ray"):
-        raise typer.BadParameter(f"--engine must be here or ray; it is {engine!r}.")
-    if engine == "here" and (address or workers):
-        raise typer.BadParameter("--address and --workers are for --engine ray.")
-    if engine == "ray" and not places.names_folder(output):
-        raise typer.BadParameter(f"With --engine ray results are a folder; -o is the file {output}.")
-    return Run(engine, address, workers, device, shown=not quiet)
-
-
-def _threshold(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
-    from cellmend.settings import Threshold
-
-    given = {name: v for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None}
-    if len(given) > 1:
-        raise typer.BadParameter(f"Only one of {' and '.join(f'--{name}' for name in given)} can be given.")
-    try:
-        return Threshold(**given) if given else Threshold(fdr=FDR)  # type: ignore[arg-type]
-    except SettingError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def _caution(repair_from: float | None, protect: list[str] | None) -> Caution:
-    from cellmend.settings import Caution
-
-    try:
-        return Caution(repair_from, tuple(protect or ()))
-    except SettingError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def _mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:
-    from cellmend.estimator import CellMender
-    from cellmend.table.schema import Schema
-
-    kinds = None if schema is None else Schema.load(schema)
-    return CellMender(schema=kinds, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet)
-
-
-def _load(model: Path, device: str, quiet: bool) -> CellMender:
-    from cellmend.estimator import load
-
-    return load(model, device=device).set_params(verbose=not quiet)
 
 
 def _judge(table: str, asked: Asked, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:

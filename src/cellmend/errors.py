@@ -18,6 +18,10 @@ class SchemaError(CellmendError, ValueError):
     """A schema that cannot be read, or that does not fit the table."""
 
 
+class RulesError(CellmendError, ValueError):
+    """Rules that cannot be read."""
+
+
 class TableError(CellmendError, ValueError):
     """A table that cannot be read, or that does not fit the model."""
 

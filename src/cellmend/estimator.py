@@ -33,6 +33,7 @@ from cellmend.table.notation import Notations
 from cellmend.table.otherwise import describe_table
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 
@@ -69,6 +70,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
+    rules : Rules, or their entries; relations that they do not name are not used.
+    decimal : "." or ",", the mark of decimals in columns of text; None: found out.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
     verbose : show a progress bar while fitting.
@@ -117,6 +120,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         protect: Sequence[str] = (),
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
+        rules: Rules | list[dict[str, Any]] | None = None,
+        decimal: str | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
@@ -148,6 +153,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.protect = protect
         self.impute = impute
         self.schema = schema
+        self.rules = rules
+        self.decimal = decimal
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -397,7 +404,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema)
+        return TableReader.fit(frame, self.schema, self.rules, self.decimal)
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -34,6 +34,7 @@ from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
 from cellmend.streaming.learning import draw, fit_stream
+from cellmend.streaming.newer import NewRows, compare
 from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
 from cellmend.table.naming import naming_columns
@@ -45,7 +46,7 @@ from cellmend.table.notation import (
     tidy,
     understand,
 )
-from cellmend.table.reader import about_others, check_columns, others
+from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
@@ -92,7 +93,7 @@ class Job:
         """The rows as the file has them, with what names them."""
         reader = self.mender.model_.reader
         names = naming_columns(self.mended.table, reader.schema, reader.checks.identifiers)
-        return Rows(self.source.table, names, self.source.line_numbers)
+        return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
 
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
@@ -125,8 +126,9 @@ class Job:
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
-        checked = checked_by_itself(mender.model_.reader.checks)
-        table = Pictured(mender.schema_, before, after, self.rows, notations, checked)
+        reader = mender.model_.reader
+        checked, rules = checked_by_itself(reader), [each.words() for each in reader.relations]
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked, rules)
         write_report(path, facts, table, self.mended.found)
 
 
@@ -165,7 +167,8 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
-        write_origin(source, wanted, partial)
+        if not wanted.dry_run:
+            write_origin(source, wanted, partial)
     return job, [folder / name for name in names]
 
 
@@ -277,7 +280,7 @@ def _column_notes(mended: Mended) -> list[str]:
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
     """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
-    notations = learn_notations(source.table, declared_kinds(mender.schema))
+    notations = learn_notations(source.table, declared_kinds(mender.schema), mender.decimal)
     plain = tidy(source.table, notations)
     changes: dict[int, dict[int, str]] = {}
     for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
@@ -298,7 +301,10 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
         table = conform(draw(source, limits.LEARNED, mender.model_.seed), mender, source.name)
     else:
         table = conform(source.table, mender, source.name)
-    notes = [f"{sentence}." for sentence in mender.moved_columns(table).values()]
+    adapted, otherwise = mender.adapted_to(table)
+    names = source.names if isinstance(source, Stream) else source.table.column_names
+    found = compare(adapted, names, adapted.profile(table), otherwise)
+    notes = replace(found, moved={}).notes + [f"{sentence}." for sentence in found.moved.values()]
     before = {column.name: column.levels for column in mender.encoder_.columns}
     mender.update(table)
     for column in mender.encoder_.columns:
@@ -340,20 +346,21 @@ def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
 
 
-def write_scores(source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
-    """Scores of a table in one file; if `shown`, returns what a person should know about the table, in sentences."""
+def write_scores(
+    source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool | None = None
+) -> NewRows:
+    """Scores of a table in one file, with progress if `shown`; if it is `compared`, as what is shown is, returns what
+    a person should know about the table."""
+    compared = shown if compared is None else compared
     if isinstance(source, Stream):
-        return _write_scores_in_pieces(source, mender, path, shown=shown)
+        return _write_scores_in_pieces(source, mender, path, shown=shown, compared=compared)
     table = conform(source.table, mender, source.name)
     mender, otherwise = mender.adapted_to(table)
     write_table(path, score_table(source, mender))
-    if not shown:
-        return []
-    extra = others(source.table.column_names, mender.names_ or [])
-    return [*([f"{about_others(extra)}."] if extra else []), *about_new_rows(mender, mender.profile(table), otherwise)]
+    return compare(mender, source.table.column_names, mender.profile(table), otherwise) if compared else NewRows()
 
 
-def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool) -> list[str]:
+def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool) -> NewRows:
     """What `score_table` gives, each piece written before the next is judged."""
     profile: Profile | None = None
     schema, done = scores_schema(mender.names_ or stream.names), 0
@@ -362,28 +369,12 @@ def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, s
         for unit in stream.units:
             for batch in ahead(read_unit(stream.url, unit, stream.names)):
                 write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
-                if shown:
+                if compared:
                     own = mender.profile(conform(batch, mender, stream.name))
                     profile = own if profile is None else profile + own
                 done += batch.num_rows
                 show_rows(done)
-    return [] if profile is None else about_new_rows(mender, profile, otherwise)
-
-
-def about_new_rows(mender: CellMender, profile: Profile, otherwise: Mapping[str, str]) -> list[str]:
-    """What a person should know of a newer table with this profile: columns written otherwise, and those that moved."""
-    moved = {name: said for name, said in mender.moved_since(profile).items() if name not in otherwise}
-    return [*(f"{name}: {sentence}." for name, sentence in otherwise.items()), *about_moved(moved)]
-
-
-def about_moved(moved: Mapping[str, str]) -> list[str]:
-    """Sentences about columns that moved since the model learned.
-
-    >>> about_moved({"city": "city moved since the model learned: Ulm is 30 % of the cells, it was 3 %"})[-1]
-    'Hint: cellmend update teaches the model the new rows.'
-    """
-    hint = ["Hint: cellmend update teaches the model the new rows."] if moved else []
-    return [*(f"{sentence}." for sentence in moved.values()), *hint]
+    return NewRows() if profile is None else compare(mender, stream.names, profile, otherwise)
 
 
 # ---------------------------------------------------------------- tables of any size, unit by unit
@@ -475,18 +466,16 @@ def fit_together(stream: Stream, mender: CellMender, model: Path, how: Run) -> l
     return notes
 
 
-def score_stream(stream: Stream, model: Path, output: str, how: Run) -> list[str]:
+def score_stream(stream: Stream, model: Path, output: str, how: Run) -> NewRows:
     """Scores as a folder of files, one for each unit of the table; what is there already is not done again.
 
-    Returns what a person should know about the whole table, in sentences, if progress is shown.
+    Returns what a person should know about the whole table.
     """
     task = how.task("score", stream, model, output)
     how.work(task, stream, "Scoring")
-    if not how.shown:
-        return []
     mender = load_once(model, how.device, task.digest)
     otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
-    return about_new_rows(mender, profile_of(task, stream), otherwise)
+    return compare(mender, stream.names, profile_of(task, stream), otherwise)
 
 
 def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> Repaired:

@@ -17,6 +17,7 @@ WEIGHTS = ("coordinate", "amortized", "none")
 REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
 OUTLIERS = ("gaussian", "cauchy")
+DECIMALS = (".", ",")
 SCHEDULES = ("constant", "cosine")
 
 PAPER: dict[str, Any] = {
@@ -162,12 +163,16 @@ class Settings:
     protect: Sequence[str]
     impute: bool
     schema: Any
+    rules: Any
+    decimal: str | None
     device: Any
     random_state: Any
     verbose: bool
 
     def __post_init__(self) -> None:
         check_settings(vars(self))
+        if self.decimal is not None:
+            one_of("decimal", self.decimal, DECIMALS)
 
     def check_method(self, method: str | None = None) -> str:
         """The method asked for, or that of the settings, if a network of these settings can answer by it."""
@@ -249,6 +254,41 @@ class Caution:
         """As CellMender takes them; what was not said is left out."""
         given = {"repair_from": self.repair_from, "protect": self.protect or None}
         return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class FailIf:
+    """When a nightly run counts as failed, though it was done.
+
+    >>> FailIf.parse(["findings>20"]).reasons(findings=30, moved=())
+    ['there are 30 findings, more than 20']
+    """
+
+    findings: int | None = None  # more than so many
+    moved: bool = False  # a column
+
+    @classmethod
+    def parse(cls, given: Sequence[str]) -> FailIf:
+        """What is written as findings, findings>20 or moved."""
+        found: dict[str, Any] = {}
+        for text in given:
+            name, _, most = text.replace(" ", "").partition(">")
+            if name == "moved" and not most:
+                found["moved"] = True
+            elif name == "findings" and (most or "0").isdecimal():
+                found["findings"] = int(most or 0)
+            else:
+                raise SettingError(f"--fail-if must be findings, findings>20 or moved; it is {text!r}.")
+        return cls(**found)
+
+    def reasons(self, *, findings: int = 0, moved: Sequence[str] = ()) -> list[str]:
+        """Why the run counts as failed; none if it does not."""
+        said = []
+        if self.findings is not None and findings > self.findings:
+            said.append(f"there are {findings:,} findings, more than {self.findings:,}")
+        if self.moved and moved:
+            said.append(f"{', '.join(moved)} moved")
+        return said
 
 
 def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cellmend import load
 from cellmend.errors import FileError
 from cellmend.files.formats import read_file
 from cellmend.files.layout import Asked
@@ -210,6 +211,11 @@ def test_a_marked_encoding_is_read_and_written_back(tmp_path: Path, encoding: st
     assert (tmp_path / "b.csv").read_bytes().decode(encoding) == "id,city\n1,Köln\n2,Bonn\n"
 
 
+def test_a_cell_as_long_as_a_book_is_read(tmp_path: Path) -> None:
+    file = read_file(saved(tmp_path / "a.csv", f"id,text\n1,{'z' * 3_000_000}\n2,x\n"))
+    assert [len(text) for text in file.table["text"].to_pylist()] == [3_000_000, 1]
+
+
 def test_binary_junk_is_called_that(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="it holds binary data"):
         read_file(saved(tmp_path / "a.csv", bytes(range(256)) * 50))
@@ -233,3 +239,14 @@ def test_notes_on_the_file_are_said(tmp_path: Path, monkeypatch, capsys) -> None
     path = saved(tmp_path / "a.csv", "My table,,\n" + table.to_csv(index=False))
     assert here(monkeypatch, "fit", str(path), "-m", str(tmp_path / "m"), "--time-limit", "0.1") == 0
     assert "a.csv: 1 title row skipped: My table." in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_user_says_the_decimal_mark(tmp_path: Path, monkeypatch, capsys) -> None:
+    table = pd.DataFrame({"a": [f"1,{n:03}" for n in range(60)], "b": list("xyz") * 20})
+    path = saved(tmp_path / "a.csv", table.to_csv(index=False, sep=";"))
+    for mark, read in ((".", 1059.0), (",", 1.059)):
+        arguments = ["fit", str(path), "-m", str(tmp_path / "m"), "--time-limit", "0.1", "-q", "--force"]
+        assert here(monkeypatch, *arguments, "--decimal", mark) == 0
+        assert load(tmp_path / "m").model_.reader.notations["a"].read(pa.array(["1,059"])).values[0].as_py() == read
+    assert here(monkeypatch, "fit", str(path), "-m", str(tmp_path / "n"), "--decimal", "'") == 1
+    assert "decimal must be one of '.', ','" in " ".join(capsys.readouterr().err.split())

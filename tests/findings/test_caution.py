@@ -149,3 +149,37 @@ def test_a_dry_run_of_clean_writes_findings_and_report_only(folder, monkeypatch,
 def test_a_least_suspicion_that_cannot_be_is_wrong_use(folder, monkeypatch, capsys) -> None:
     assert repair(folder, monkeypatch, "--repair-from", "2") == 2
     assert "repair_from must be above 0 and at most 1" in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+# ---------------------------------------------------------------- nightly runs that watch for something
+
+
+@pytest.mark.parametrize(("most", "code"), [("findings>5000", 0), ("findings>0", 3), ("findings", 3), ("gremlins", 2)])
+def test_a_run_fails_with_its_own_code_if_there_are_more_findings_than_allowed(folder, monkeypatch, most, code) -> None:
+    assert repair(folder, monkeypatch, "--fail-if", most) == code
+    assert (folder / "out.csv").exists() == (code != 2), "results are written all the same"
+
+
+@pytest.mark.parametrize("output", ["scores.csv", "scores"])
+def test_scoring_fails_with_its_own_code_if_a_column_moved(folder, monkeypatch, capsys, output: str) -> None:
+    where = [str(folder / "new.csv"), "-m", str(folder / "m.cellmend"), "-q", "--fail-if", "moved"]
+    assert here(monkeypatch, "score", *where, "-o", str(folder / f"usual-{output}")) == 0
+    spoiled().assign(city="Lima").to_csv(folder / "new.csv", index=False)
+    assert here(monkeypatch, "score", *where, "-o", str(folder / output)) == 3
+    assert "Failed, as --fail-if says: city moved." in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", ["score", "repair", "report", "update"])
+def test_every_command_takes_columns_in_any_order_and_leaves_others_alone(folder, monkeypatch, capsys, command) -> None:
+    table = spoiled().assign(remark="hello")
+    table[["remark", *reversed(spoiled().columns)]].to_csv(folder / "new.csv", index=False)
+    out = {"score": "out.csv", "repair": "out.csv", "report": "out.html", "update": "n.cellmend"}[command]
+    where = [command, str(folder / "new.csv"), "-m", str(folder / "m.cellmend"), "-o", str(folder / out)]
+    assert here(monkeypatch, *where, *(["--time-limit", "0.1"] if command == "update" else [])) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Not known to the model and left as it is: remark." in said
+    if command == "repair":
+        copied = pd.read_csv(folder / out)
+        assert list(copied.columns) == ["remark", *reversed(spoiled().columns)]
+        assert (copied["remark"] == "hello").all()
+        assert copied["city"].tolist()[11] == "Rome"

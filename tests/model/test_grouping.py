@@ -33,7 +33,7 @@ def test_frequent_levels_have_an_output_of_their_own_and_groups_hold_neighbours(
 
 
 def test_small_columns_and_tables_share_nothing() -> None:
-    assert group_levels(np.full(300, 10**6)) == group_levels(np.full(3000, 1)) == Groups()
+    assert group_levels(np.full(OWN + SHARED, 10**6)) == group_levels(np.full(3000, 1)) == Groups()
 
 
 def test_new_levels_join_their_neighbours() -> None:

@@ -190,6 +190,14 @@ def test_columns_that_no_model_knows_are_listed_with_what_they_are_checked_for(p
     assert {"id: checked for odd forms.", "note: not checked."} <= set(Page(path).words)
 
 
+def test_rules_are_listed_as_far_as_one_would_read_them(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5]})
+    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [])
+    rules = [f"rule {number}" for number in range(40)]
+    write_report(path, facts, Pictured(infer_schema(table), table, table, Rows(table), rules=rules), [])
+    assert {"rule 0", "rule 29", "10 more rules"} <= set(Page(path).words)
+
+
 # ---------------------------------------------------------------- nothing of the table is run
 
 

@@ -53,6 +53,8 @@ def test_every_cause_has_a_meaning_and_a_line_in_the_docs() -> None:
         ("spaced", "NEWYORK", "NEW YORK", 9),
         ("framed", "KINGS***", "KINGS", 20),  # before or after, ten kinds of signs
         ("reversed", "nossreP nafetS", "Stefan Persson", 1),
+        ("scrambled", "Xyz-abc 7", "Xpq-cbc 7", 4**3 / 0.03**3),  # three letters kept, three of 25 others
+        ("truncated", "Rockingham Cou", "Rockingham County", 17),
     ],
 )
 def test_the_chance_of_a_slip(cause: str, seen: str, meant: str, one_of: int) -> None:

@@ -109,9 +109,9 @@ def test_scoring_reads_the_new_notation_too(mender, tmp_path: Path, output: str)
     if output == "scores":
         mender.save(tmp_path / "m.cellmend")
         stream = open_in_pieces(str(tmp_path / "new.csv"), tmp_path / "copies")
-        told = jobs.score_stream(stream, tmp_path / "m.cellmend", str(tmp_path / output), jobs.Run(shown=True))
+        told = jobs.score_stream(stream, tmp_path / "m.cellmend", str(tmp_path / output), jobs.Run(shown=True)).notes
     else:
-        told = jobs.write_scores(read_file(tmp_path / "new.csv"), mender, tmp_path / output, shown=True)
+        told = jobs.write_scores(read_file(tmp_path / "new.csv"), mender, tmp_path / output, shown=True).notes
     assert pd.read_parquet(tmp_path / output)["price"].mean() < 0.2
     assert [sentence for sentence in told if sentence.startswith("price: written with a decimal comma")]
     assert not [sentence for sentence in told if "moved" in sentence]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cellmend.decisions.habits import TRAITS, Floats
 from cellmend.decisions.portrait import CELL_TRAITS, Seen
 
-LEAST_UNSURE = 0.04  # p (1 - p) of a cell of which the model is sure: it may be wrong all the same
+LEAST_UNSURE = 0.02  # p (1 - p) of a cell of which the model is sure: it may be wrong all the same
 LEAST_ASKED = 0.01  # the same, for questions about single cells
 STEPS = {"value_for_column": (-4.0, -2.0, -0.7), "shape_for_column": (-4.0, -2.0, -0.7), "rarest_letter": (-5.0, -3.0),
          "distance": (0.7, 1.2, 2.0), "odd_type": (0.5,)}  # fmt: skip
@@ -36,25 +36,18 @@ def kinds_of(seen: Seen, suspicion: Floats) -> NDArray[np.int64]:
     return kinds
 
 
-def unsure(suspicion: Floats, least: float) -> Floats:
-    """How unsure the model is of cells."""
-    return np.maximum(suspicion * (1 - suspicion), least)
-
-
-def ask_cells(kinds: NDArray[np.int64], suspicion: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
+def ask_cells(kinds: NDArray[np.int64], doubts: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
     """Places of the best questions in the table as one line of cells, the best first; all arrays are (N, D).
 
-    A question about a kind is worth how unsure the model is of it times the root of how many there are.
+    A question about a kind is worth the mean doubt, p (1 - p), times the root of how many there are.
     """
     flat, columns = kinds.ravel(), np.broadcast_to(np.arange(kinds.shape[1]), kinds.shape).ravel()
     held = flat >= 0
     count = int(flat.max()) + 1
     sizes = np.bincount(flat[held], minlength=count)
-    doubts = np.bincount(flat[held], unsure(suspicion, LEAST_ASKED).ravel()[held], minlength=count) / np.maximum(
-        sizes, 1
-    )
+    unsure = np.bincount(flat[held], np.maximum(doubts, LEAST_ASKED).ravel()[held], minlength=count)
     known = np.bincount(flat[held & decided.ravel()], minlength=count)
-    worth = doubts * np.sqrt(sizes) * ASKED_AGAIN**known
+    worth = unsure / np.sqrt(np.maximum(sizes, 1)) * ASKED_AGAIN**known
     column_of = np.zeros(count, dtype=np.int64)
     column_of[flat[held]] = columns[held]
     free, asked, generator = held & ~decided.ravel(), list[int](), np.random.default_rng(seed)
@@ -72,12 +65,12 @@ def ask_cells(kinds: NDArray[np.int64], suspicion: Floats, decided: NDArray[np.b
     return asked
 
 
-def ask_rows(suspicion: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
+def ask_rows(doubts: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
     """Rows to look at whole: drawn by chance, those more often of whose cells (N, D) the model is less sure.
 
     By chance, because what is learned from rows that were picked for being alike does not hold for the others.
     """
-    worth = np.where(decided.any(axis=1), 0.0, unsure(suspicion, LEAST_UNSURE).sum(axis=1))
+    worth = np.where(decided.any(axis=1), 0.0, np.maximum(doubts, LEAST_UNSURE).sum(axis=1))
     most = min(n, int((worth > 0).sum()))
     if not most:
         return []

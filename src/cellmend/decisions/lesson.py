@@ -102,37 +102,43 @@ class Lesson:
         """Are there examples of right and of wrong cells?"""
         return len({each.wrong for each in self.examples}) == 2
 
-    def revise(self, seen: Seen) -> Floats:
-        """The suspicion of all cells after what was decided of some, (N, D); that of empty cells stays."""
-        revised = seen.suspicion.copy()
+    def learned(self, seen: Seen) -> Floats:
+        """The probability that each cell is wrong by decisions alone, (N, D); 0 for empty cells."""
+        learned = np.zeros_like(seen.suspicion)
         for place, column in enumerate(seen.columns):
             held = np.flatnonzero(column.places >= 0)
             for start in range(0, len(held), PIECE):
                 rows = held[start : start + PIECE]
                 traits = np.concatenate([seen.traits(place, rows), self._said(seen, place)[rows]], axis=1)
-                revised[rows, place] = self._weighed(traits, seen.suspicion[rows, place])
-        return revised
+                learned[rows, place] = self._forest.predict_proba(traits)[:, 1]
+        return learned
 
-    def _weighed(self, traits: Floats, suspicion: Floats) -> Floats:
-        """The suspicion of cells moved towards what the forest says of them, as far as that is trusted, (n,)."""
-        learned = log_odds(np.clip(self._forest.predict_proba(traits)[:, 1], 1 - SUREST, SUREST)) - self._shift
-        before = np.maximum(log_odds(suspicion), NOTHING_AGAINST)
+    def revise(self, seen: Seen) -> Floats:
+        """The suspicion of all cells after what was decided of some, (N, D); that of empty cells stays.
+
+        It is moved towards what the forest says, as far as that is trusted.
+        """
+        learned = log_odds(np.clip(self.learned(seen), 1 - SUREST, SUREST)) - self._shift
+        before = np.maximum(log_odds(seen.suspicion), NOTHING_AGAINST)
         down, up = self._trust
         odds = before + np.where(learned < before, down, up) * (learned - before)
-        weighed: Floats = 1 / (1 + np.exp(-odds))
-        return np.where((weighed < SIDES) & (suspicion < SIDES), np.minimum(weighed, suspicion), weighed)
+        revised: Floats = 1 / (1 + np.exp(-odds))
+        unmoved = (revised < SIDES) & (seen.suspicion < SIDES)
+        revised[unmoved] = np.minimum(revised, seen.suspicion)[unmoved]
+        present = np.stack([column.places >= 0 for column in seen.columns], axis=1)
+        return np.where(present, revised, seen.suspicion)
 
     @cached_property
     def _trust(self) -> tuple[float, float]:
-        """How far suspicion may fall, and rise, towards what was learned: not at all before the model was wrong so.
+        """How far suspicion may fall, and rise, towards what was learned: little before the model was wrong so.
 
-        Its flags hold until one of them was decided to be right, and so do the cells that it did not flag.
+        It falls by decisions that flagged cells are right, and rises by those that others are wrong.
         """
         decided = self.examples[: self.decided]
         flagged = [each.traits[SUSPICION] >= 0 for each in decided]
         wronged = (sum(f and not each.wrong for f, each in zip(flagged, decided, strict=True)),
                    sum(each.wrong and not f for f, each in zip(flagged, decided, strict=True)))  # fmt: skip
-        down, up = (count / (count + ANCHOR) for count in wronged)
+        down, up = ((count + FEW) / (count + FEW + ANCHOR) for count in wronged)
         return down, up
 
     @cached_property

@@ -61,6 +61,12 @@ class Taught:
             revised[row, place] = float(known.wrong)
         return revised
 
+    def doubts(self, seen: Seen) -> Floats:
+        """How unsure decisions leave each cell, (N, D): p (1 - p) by them alone, or by what was suspected without."""
+        before = seen.suspicion * (1 - seen.suspicion)
+        learned = self.lesson.learned(seen) if self.lesson.has_both else seen.suspicion
+        return np.maximum(before, learned * (1 - learned))
+
     def suspects(self, table: ReadTable, revised: Floats, flagged: NDArray[np.bool_]) -> dict[tuple[int, int], Suspect]:
         """What decisions say of the flagged cells (N, D): all that were decided, that have a repair by decisions, or
         that nothing else speaks against."""

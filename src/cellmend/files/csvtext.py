@@ -33,6 +33,7 @@ MARKED = {  # encodings by their byte order marks; the one of UTF-16 begins that
     codecs.BOM_UTF16_BE: "utf-16-be",
     codecs.BOM_UTF8: "utf-8",
 }
+USUAL_BLOCK = 2**20  # bytes
 BINARY = 2**12  # bytes in which no text has a zero
 LAST_LOOKED_AT = 12  # records in which totals are looked for
 QUOTE, NEWLINE, RETURN = b'"\n\r'
@@ -101,6 +102,12 @@ class CsvText:
         header = self.content[self.starts[0] : self.ends[0]]
         return named([_unquoted(header[start:end]) for start, end in fields(header, self.delimiter)])
 
+    @property
+    def _block_size(self) -> int:
+        """Bytes that are read at once: whole records, also where a cell is as long as a book."""
+        longest = int((self.ends - self.starts).max())
+        return min(max(USUAL_BLOCK, 2 * longest), 2**31 - 1)
+
     def table(self) -> pa.Table:
         """All cells as text, (N rows); an empty cell is the empty text."""
         names = self.names
@@ -108,7 +115,7 @@ class CsvText:
             return pa.schema([(name, pa.string()) for name in names]).empty_table()
         return pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]), int(self.ends[-1] - self.starts[1]))),
-            read_options=pa.csv.ReadOptions(column_names=names),
+            read_options=pa.csv.ReadOptions(column_names=names, block_size=self._block_size),
             parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False

@@ -24,7 +24,11 @@ class JsonTable:
     key: str | None  # the name under which the list stands; None: it is the whole file
     table: pa.Table
     notes: tuple[str, ...] = ()
-    line_numbers = None  # a row may be anywhere in the text
+
+    @property
+    def line_numbers(self) -> None:
+        """Rows of JSON have no lines of their own."""
+        return None
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; byte by byte as it was if none differs."""

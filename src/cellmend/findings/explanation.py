@@ -34,12 +34,13 @@ def explain(
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
     cause = named.UNLIKE_ROW if suspect is None else suspect.cause
-    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
+    known = suspect is not None and suspect.readable and len(suspect.meant) == 1  # and only badly written
+    if suspect is not None and (suspect.related or known):
         repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
-        fits = suspect.related or column.fits(expected.meant, expected.low, expected.high)
-        few = column.few and not suspect.related  # of few numbers the one that the row makes likeliest
-        if suspect.meant and not few and (fits or np.isnan(expected.meant)):
+        fits = column.fits(expected.meant, expected.low, expected.high)
+        # Of few numbers the one that the row makes likeliest, whatever the suspect says.
+        if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
             rounded = words.rounded(column, value, expected)

@@ -56,12 +56,13 @@ def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> p
     for cell in () if taught is None else taught.own(seen):
         decided[cell] = True
     kinds = kinds_of(seen, suspicion)
+    doubts = before * (1 - before) if taught is None else taught.doubts(seen)
     sizes = np.bincount(kinds[(kinds >= 0) & ~decided], minlength=int(kinds.max()) + 1)
     if whole_rows:
-        rows = ask_rows(suspicion, decided, n, judge.model.seed + int(decided.sum()))
+        rows = ask_rows(doubts, decided, n, judge.model.seed + int(decided.sum()))
         cells = [(row, place) for row in rows for place in np.flatnonzero(kinds[row] >= 0).tolist()]
     else:
-        asked = ask_cells(kinds, suspicion, decided, n, judge.model.seed + int(decided.sum()))
+        asked = ask_cells(kinds, doubts, decided, n, judge.model.seed + int(decided.sum()))
         cells = [divmod(place, kinds.shape[1]) for place in asked]
     found = _found(finder, encoded, suspicion, cells)
     causes = {(each.row, each.column): each.cause for each in table.suspects}

@@ -28,6 +28,7 @@ from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 FORMAT = 3
@@ -66,6 +67,8 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
         plain["random_state"] = None
     if settings.schema is not None:
         plain["schema"] = Schema.of(settings.schema).to_dict()
+    if settings.rules is not None:
+        plain["rules"] = Rules.of(settings.rules).to_list()
     return plain | {"device": str(settings.device), "protect": list(settings.protect)}
 
 

@@ -1,8 +1,8 @@
 """Levels that share an output: a column of thousands of levels must not cost rows times levels.
 
 The most frequent levels have an output of their own. The others, which hardly a row tells apart, share: neighbours by
-their names, so that codes with the same first digits stay together. A level's probability is that of its group, which the
-row says, times its share of the group, which is the same for every row.
+their names, so that codes with the same first digits stay together. A level's probability is that of its group, which
+the row says, times its share of the group, which is the same for every row.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-AFFORDABLE = 10_000_000  # cells times levels, up to which every level has an output
-OWN, SHARED = 256, 128  # outputs for the most frequent levels, and for groups of others
+AFFORDABLE = 20_000_000  # cells times levels, up to which every level has an output
+OWN, SHARED = 48, 16  # outputs for the most frequent levels, and for groups of others
 
 
 class Groups(NamedTuple):
@@ -30,8 +30,8 @@ def group_levels(counts: NDArray[np.int64]) -> Groups:
     >>> group_levels(np.array([5, 3, 2]))
     Groups(outputs=(), shares=())
     >>> many = group_levels(np.full(40_000, 2))
-    >>> len(set(many.outputs)), many.outputs[256:258], round(sum(many.shares))
-    (384, (256, 256), 384)
+    >>> len(set(many.outputs)), many.outputs[48:50], round(sum(many.shares))
+    (64, (48, 48), 64)
     """
     if len(counts) <= OWN + SHARED or len(counts) * counts.sum() <= AFFORDABLE:
         return Groups()

@@ -17,7 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.model.columns import KNOTS, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.columns import CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.measures import KNOTS
 
 LOG_VARIANCE = (-3.0, 3.0)  # of a real column, as in the authors' code
 MIXTURE_LOG_VARIANCE = (-6.0, 3.0)  # with components; narrow ones hold values that occur again and again

@@ -17,7 +17,7 @@ from cellmend.report.charts import chart
 from cellmend.report.markup import counted, escaped, html_table
 from cellmend.report.portrait import Portrait, kind_in_words
 from cellmend.table.causes.named import MEANINGS
-from cellmend.table.checks import Checks
+from cellmend.table.reader import TableReader
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import level_text
 
@@ -171,13 +171,15 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def checked_by_itself(checks: Checks) -> dict[str, str]:
-    """What each column is checked for by its own values, without a model."""
+def checked_by_itself(reader: TableReader) -> dict[str, str]:
+    """What each column is checked for by its own values and by rules between columns, without a model."""
+    checks = reader.checks
     words = (
         (checks.identifiers, "identifiers that stand twice or have another form"),
         (checks.texts, "slips of the keyboard, case, spaces and placeholders"),
         (checks.numbers, "what cannot be read, or is written as hardly any other"),
         (checks.causes, "another unit, a lost sign and noise among few values"),
+        (dict.fromkeys(name for each in reader.relations for name in each.columns), "rules between columns"),
     )
     found: dict[str, list[str]] = {}
     for columns, what in words:

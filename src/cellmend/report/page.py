@@ -22,6 +22,8 @@ from cellmend.report.listing import listing_of
 from cellmend.report.markup import counted, cut
 from cellmend.report.portrait import Pictured, portraits
 
+RULES = 30  # that are listed at most
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -55,6 +57,8 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         causes=causes_of(findings) if findings else "",
         kinds=kinds_of(table.schema, table.checked),
         without_model=without_model(table.schema, table.checked),
+        rules=table.rules[:RULES],
+        more_rules=max(0, len(table.rules) - RULES),
         style=style,
         script=script,
         script_sum=b64encode(sha256(script.encode()).digest()).decode(),

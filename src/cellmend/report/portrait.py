@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class Pictured:
     rows: Rows  # as they stand in the file
     notations: Mapping[str, Notation] = field(default_factory=dict)  # how columns write their values
     checked: Mapping[str, str] = field(default_factory=dict)  # what columns are checked for without a model
+    rules: Sequence[str] = ()  # that the rows keep, in words
 
 
 @dataclass(frozen=True)

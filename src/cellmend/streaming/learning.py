@@ -92,7 +92,7 @@ def _with_all_levels(mender: CellMender, stream: Stream, table: pa.Table) -> Sch
     declared = {} if mender.schema is None else {column.name: column for column in Schema.of(mender.schema)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # said when fitting
-        notations, understood, schema = understand_columns(table, mender.schema)
+        notations, understood, schema = understand_columns(table, mender.schema, decimal=mender.decimal)
     free = [column.name for column in schema if column.kind == "category" and not column.levels]
     for name, counts in vocabulary(stream, notations, free).items():
         values = plain(understood[name])

@@ -14,6 +14,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.causes import NEVER, SLIPS
+from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
@@ -25,6 +26,7 @@ SURPRISE, SURPRISES = 4.0, 8.0  # of a letter, and of it with the next three, fr
 MOST_PLACES = 2  # in a text that may be wrong
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LETTERS_PER_SLIP, MOST_SLIPS = 6, 8  # such a text may differ in
+USUAL = 20  # cells with a value that a text may mean of which nothing else is left
 RARER = 5  # times, than the most frequent
 SIGNS = "*#?!._-~$%&+=<>|\\/^'\"`"
 
@@ -61,7 +63,7 @@ def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) 
                 for other in ordered
                 if one != other and counts[other] >= counts[one]
             }
-    return pairs | _far_pairs(texts, counts, asked)
+    return pairs | _far_pairs(texts, counts, asked) | _garbled_pairs(texts, counts, asked)
 
 
 def _keys(text: str) -> set[str]:
@@ -86,6 +88,20 @@ def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> s
     allowed = np.clip(lengths // LETTERS_PER_SLIP, 2, MOST_SLIPS)
     close = (distance > 0) & (distance <= allowed) & (lengths > 4)
     return {(int(rare[one]), int(frequent[other])) for one, other in zip(*np.nonzero(close), strict=True)}
+
+
+def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+    """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
+    usual = np.flatnonzero(counts >= USUAL)
+    usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()
+    once = [at for at in range(asked, len(texts)) if counts[at] == 1]
+    by_shape: dict[str, list[int]] = defaultdict(list)
+    for at in usual:
+        if len(texts[at]) >= FEWEST_LETTERS:
+            by_shape[shape_of(texts[at])].append(at)
+    pairs = {(one, other) for one in once for other in by_shape.get(shape_of(texts[one]), ())}
+    starts = {texts[other][:cut]: other for other in usual[::-1] for cut in range(SHORTEST, len(texts[other]) - 1)}
+    return pairs | {(one, starts[texts[one]]) for one in once if texts[one] in starts}
 
 
 def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pair]:

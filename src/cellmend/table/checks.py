@@ -35,8 +35,10 @@ from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
+LONGEST = 200  # letters of a number or a date that others are compared with
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
+FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
 SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
@@ -48,6 +50,7 @@ MOST_MEANT = 20  # numbers kept that may have been meant
 def _near(texts: Sequence[str], words: Sequence[str]) -> list[list[int]]:
     """For each text, which is known to be wrong, the places of the words that may be meant, the nearest first."""
     near: list[list[int]] = []
+    texts = [text if len(text) <= LONGEST else "" for text in texts]  # nothing is near a text as long as a page
     lengths = np.array([len(word) for word in words])
     for start in range(0, len(texts), 1000):
         piece = texts[start : start + 1000]
@@ -176,7 +179,19 @@ def learn_checks(table: ReadTable, schema: Schema) -> Checks:
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
-    return Checks(learn_texts(counts), identifiers, numbers, _without_reason(causes, table.understood))
+    learned = learn_texts(counts, _strangers(table))
+    return Checks(learned, identifiers, numbers, _without_reason(causes, table.understood))
+
+
+def _strangers(table: ReadTable) -> set[str]:
+    """Words that stand in several columns of numbers and are none."""
+    found = Counter[str]()
+    for name, notation in table.notations.items():
+        values = table.understood[name]
+        if isinstance(notation, Numbers) and pa.types.is_floating(values.type):
+            unread = table.arrow[name].filter(pc.fill_null(pc.is_nan(values), False))
+            found.update({str(text).strip() for text in pc.unique(unread).to_pylist()})
+    return {text for text, columns in found.items() if columns >= FEWEST_STRANGE and text and text[-1:].isalpha()}
 
 
 def _are_quantities(column: Column, values: pa.ChunkedArray) -> bool:

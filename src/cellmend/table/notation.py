@@ -32,14 +32,14 @@ NAMED = 5  # columns in a sentence at most
 Notations = Mapping[str, Notation]
 
 
-def learn_notations(table: pa.Table, declared: Mapping[str, str]) -> dict[str, Notation]:
-    """A notation for each column of text or dates; `declared` are kinds that the user gave."""
+def learn_notations(table: pa.Table, declared: Mapping[str, str], decimal: str | None = None) -> dict[str, Notation]:
+    """A notation for each column of text or dates; `declared` are kinds that the user gave, `decimal` the mark."""
     columns = zip(table.column_names, table.columns, strict=True)
-    learned = {name: learn_notation(values, declared.get(name)) for name, values in columns}
+    learned = {name: learn_notation(values, declared.get(name), decimal) for name, values in columns}
     return {name: notation for name, notation in learned.items() if notation is not None}
 
 
-def learn_notation(values: Texts, kind: str | None = None) -> Notation | None:
+def learn_notation(values: Texts, kind: str | None = None, decimal: str | None = None) -> Notation | None:
     """How to read a column: None if it is no text; `kind` if the user said what it is.
 
     >>> learn_notation(pa.array(["3 May 2024", "12 Jun 2024"]))
@@ -67,7 +67,7 @@ def learn_notation(values: Texts, kind: str | None = None) -> Notation | None:
         if clocks is not None:
             return clocks
     if kind in (None, "real", "count", "ordinal"):
-        numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0)
+        numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0, decimal=decimal)
         if numbers is not None:
             return numbers
     return Words()

@@ -175,11 +175,16 @@ class Numbers(Notation):
         return f"numbers with the unit {', '.join(named)}{some}{read}"
 
 
-def learn_numbers(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Numbers | None:
-    """None if fewer than this share of the cells are numbers, or if they are no quantities of one scale."""
+def learn_numbers(
+    levels: Sequence[str], counts: NDArray[np.int64], *, least: float, decimal: str | None = None
+) -> Numbers | None:
+    """None if fewer than this share of the cells are numbers, or if they are no quantities of one scale.
+
+    `decimal` is the mark that the user says; else it is found out.
+    """
     known = np.array([says_missing(level, MISSING_NUMBERS) for level in levels], dtype=bool)
     parts = [None if gap else split(level) for level, gap in zip(levels, known, strict=True)]
-    decimal = _decimal_mark([part.number for part in parts if part])
+    decimal = decimal or _decimal_mark([part.number for part in parts if part])
     numbers = np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
     said = ~np.isnan(numbers)
     gap = _word_for_missing(levels, known | said, counts)

@@ -28,12 +28,14 @@ from cellmend.table.otherwise import written_otherwise
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
 MOST_COLUMNS = 1000  # that are learned from
 
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
+GivenRules = Rules | Sequence[Mapping[str, Any]] | None  # and of how they belong together
 
 
 class Understood(NamedTuple):
@@ -44,15 +46,19 @@ class Understood(NamedTuple):
     schema: Schema
 
 
-def understand_columns(table: pa.Table, given: Given, *, are_numbers: bool = False) -> Understood:
+def understand_columns(
+    table: pa.Table, given: Given, *, are_numbers: bool = False, decimal: str | None = None
+) -> Understood:
     """How each column is written, what it says, and of what kind it is; the columns of an array are all numbers.
+
+    `decimal` is the mark of all numbers, if the user says it.
 
     >>> understand_columns(pa.table({"size": ["1,5 kg", "2,25 kg", "3 kg"]}), None).schema["size"].kind
     'real'
     """
     declared = declared_kinds(given)
     _refuse_too_many(table.num_columns - sum(kind == IGNORE for kind in declared.values()))
-    notations = {} if are_numbers else learn_notations(table, declared)
+    notations = {} if are_numbers else learn_notations(table, declared, decimal)
     understood = understand(table, notations)
     schema = resolve_schema(understood, given, all_real=are_numbers, dates=_dates(notations))
     return Understood(notations, understood, schema)
@@ -88,17 +94,21 @@ class TableReader:
     relations: tuple[Relation, ...] = ()
 
     @classmethod
-    def fit(cls, frame: Frame, given: Given) -> tuple[TableReader, ReadTable]:
-        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns."""
+    def fit(
+        cls, frame: Frame, given: Given, rules: GivenRules = None, decimal: str | None = None
+    ) -> tuple[TableReader, ReadTable]:
+        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns,
+        `rules` what of relations, and `decimal` the mark of their numbers."""
         if frame.arrow.num_rows < 2:
             one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
             raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
-        found = understand_columns(frame.arrow, given, are_numbers=frame.is_array)
+        found = understand_columns(frame.arrow, given, are_numbers=frame.is_array, decimal=decimal)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
         checks = learn_checks(table, found.schema)
         checked = check(table, checks)
-        relations = tuple(learn_relations(checked, found.schema))
+        learned = learn_relations(checked, found.schema)
+        relations = tuple(learned if rules is None else Rules.of(rules).choose(learned))
         return cls(names, found.schema, found.notations, checks, relations), relate(checked, relations)
 
     def read(self, frame: Frame, *, rows_alone: bool = False) -> ReadTable:

@@ -80,7 +80,12 @@ class ReadTable:
 
 
 def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
+    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant.
+
+    What other rows say was meant goes before what one text alone may have been.
+    """
+    if other.related and other.suspicion > one.suspicion:
+        return other
     if one.cause and one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)

@@ -1,7 +1,7 @@
 """Values that are natural beside others: the same but for a number in them, or but for signs, spaces and case.
 
-2956 Main Street is no slip of 2965 Main Street, nor Phase II of Phase I: whoever lists such things counts them. And Wal-Mart
-beside Walmart is another hand.
+2956 Main Street is no slip of 2965 Main Street, nor Phase II of Phase I: whoever lists such things counts them. And
+Wal-Mart beside Walmart is another hand.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Siblings:
 
     def expected(self, clean: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many siblings of others that are each text are expected, given how probably each was meant, (T,)."""
-        if not len(self.owner):
-            return np.zeros(self.texts)
-        others = np.bincount(self.key, clean[self.owner])[self.key] - clean[self.owner]
-        return np.bincount(self.owner, self.chance * np.maximum(others, 0.0), minlength=self.texts)
+        others = np.bincount(self.key, clean[self.owner], minlength=1)[self.key] - clean[self.owner]
+        expected = np.zeros(self.texts)
+        np.add.at(expected, self.owner, self.chance * np.maximum(others, 0.0))
+        return expected
 
 
 def _keys(text: str) -> Iterator[tuple[str, float]]:

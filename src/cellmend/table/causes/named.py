@@ -20,6 +20,8 @@ MEANINGS: Mapping[str, str] = {
     "spaced": "a space too many or too few",
     "framed": "signs before or after the text",
     "reversed": "the text backwards",
+    "scrambled": "letters typed at random",
+    "truncated": "the end of a text cut off",
     "default": "a placeholder that a program or a person left",
     "noise": "a number that is none of the few that the column has",
     "unit": "a number in another unit",

@@ -39,6 +39,7 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
 
     With `rows_alone` sequences keep silent: they compare a row with its neighbours, which may lie in another piece.
     """
+    relations = [each for each in relations if set(each.columns) <= set(table.names)]  # an array has no names
     dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
     found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
