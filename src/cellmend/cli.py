@@ -159,7 +159,7 @@ def clean(
     as_json: JsonOption = False,
 ) -> None:
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
-    from cellmend import jobs, streaming
+    from cellmend import jobs, large_jobs, streaming
 
     asked = file_options(sheet, header_row, delimiter, encoding)
     teller, threshold = Teller(quiet, as_json), threshold_of(fdr, suspicion, top)
@@ -173,9 +173,9 @@ def clean(
     mender = fresh.set_params(decimal=decimal) if model is None else loaded(model, device, quiet)
     mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
-        done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
+        done, notes = large_jobs.clean_stream(source, mender, wanted, large_jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
-        teller.repaired(done, threshold, jobs.written_of_stream(wanted))
+        teller.repaired(done, threshold, large_jobs.written_of_stream(wanted))
         fail_for(watch.reasons(findings=done.flagged))
     else:
         job, written = jobs.clean(source, mender, wanted)
@@ -211,7 +211,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Learn what clean rows look like and keep it as a model, for newer data."""
-    from cellmend import jobs, streaming
+    from cellmend import jobs, large_jobs, streaming
     from cellmend.files import results
 
     asked = file_options(sheet, header_row, delimiter, encoding)
@@ -223,7 +223,7 @@ def fit(
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
-            rows, notes = stream.rows, jobs.fit_together(stream, mender, model, run)
+            rows, notes = stream.rows, large_jobs.fit_together(stream, mender, model, run)
         else:
             with teller.reading(table):
                 source = streaming.open_source(table, copies, larger_than=streaming.limits.VERY_LARGE, asked=asked)
@@ -287,7 +287,7 @@ def score(
 
     Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
     """
-    from cellmend import jobs, streaming
+    from cellmend import jobs, large_jobs, streaming
     from cellmend.files import places, results
 
     asked = file_options(sheet, header_row, delimiter, encoding)
@@ -297,8 +297,8 @@ def score(
         if places.names_folder(output):
             stream = streaming.open_in_pieces(table, copies, asked)
             if force:
-                jobs.start_anew(output)
-            found = jobs.score_stream(stream, model, output, run)
+                large_jobs.start_anew(output)
+            found = large_jobs.score_stream(stream, model, output, run)
         else:
             results.check_outputs([Path(output)], force=force)
             mender = loaded(model, device, quiet)
@@ -337,19 +337,19 @@ def repair(
     as_json: JsonOption = False,
 ) -> None:
     """Write a repaired copy of a table, in its own format, by a model; into a folder of any size, with the findings."""
-    from cellmend import jobs, streaming
+    from cellmend import jobs, large_jobs, streaming
     from cellmend.files import places, results
 
     asked = file_options(sheet, header_row, delimiter, encoding)
     run, threshold = run_options(engine, address, workers, device, quiet, output), threshold_of(fdr, suspicion, top)
     teller, caution, watch = Teller(quiet, as_json), caution_of(repair_from, protect), watch_of(fail_if)
     if places.names_folder(output):
-        wanted = jobs.Repairing(output, threshold, caution, dry_run)
+        wanted = large_jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
             stream = streaming.open_in_pieces(table, copies, asked)
             if force:
-                jobs.start_anew(output)
-            done = jobs.repair_stream(stream, model, wanted, run)
+                large_jobs.start_anew(output)
+            done = large_jobs.repair_stream(stream, model, wanted, run)
         teller.repaired(done, threshold, wanted.written)
         fail_for(watch.reasons(findings=done.flagged))
     else:

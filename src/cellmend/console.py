@@ -20,7 +20,8 @@ from cellmend.errors import CellmendError
 if TYPE_CHECKING:
     from cellmend.benchmark.evaluation import Evaluation
     from cellmend.findings.finding import Finding
-    from cellmend.jobs import Job, Repaired
+    from cellmend.jobs import Job
+    from cellmend.large_jobs import Repaired
     from cellmend.patch import Applied
     from cellmend.settings import Threshold
 
@@ -97,7 +98,7 @@ class Teller:
         self.json(asdict(done) | {"threshold": str(threshold), "written": list(written)})
         found = say_flagged(done.flagged, done.cells, str(threshold))
         left = [say_repaired(done.repaired, done.flagged - done.repaired)] if done.flagged else []
-        self.notes([f"{found}.", *left, f"Written: {', '.join(written)}."])
+        self.notes([f"{found}.", *left, *done.notes, f"Written: {', '.join(written)}."])
 
     def model(self, model: Path, rows: int, notes: Sequence[str], start: float) -> None:
         """What came of fitting or updating; `start` is by time.perf_counter."""

@@ -13,7 +13,7 @@ from cellmend.errors import SettingError
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.files.layout import Asked
-    from cellmend.jobs import Run
+    from cellmend.large_jobs import Run
     from cellmend.settings import Caution, FailIf, Threshold
 
 FAILED_IF = 3  # exit code of a run that was done and found what it was to watch for
@@ -100,7 +100,7 @@ def run_options(
 ) -> Run:
     """How the work is done; on a cluster the output, if it is not a model, must be a folder."""
     from cellmend.files import places
-    from cellmend.jobs import Run
+    from cellmend.large_jobs import Run
 
     if engine not in ("here", "ray"):
         raise typer.BadParameter(f"--engine must be here or ray; it is {engine!r}.")

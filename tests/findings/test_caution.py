@@ -169,6 +169,20 @@ def test_scoring_fails_with_its_own_code_if_a_column_moved(folder, monkeypatch, 
     assert "Failed, as --fail-if says: city moved." in " ".join(capsys.readouterr().err.split())
 
 
+def test_repairing_into_a_folder_says_what_is_written_otherwise_and_what_nobody_knows(
+    folder, monkeypatch, capsys
+) -> None:
+    table = spoiled().assign(remark="hello", height=lambda t: t["height"].astype(str).str.replace(".", ","))
+    table.to_csv(folder / "new.csv", index=False, sep=";")
+    learned = CellMender(**SMALL, schema=KINDS).fit(spoiled().astype({"height": str}))
+    learned.save(folder / "m.cellmend")
+    where = ["repair", str(folder / "new.csv"), "-m", str(folder / "m.cellmend"), "-o", str(folder / "out"), "--json"]
+    assert here(monkeypatch, *where) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert notes[0] == "Not known to the model and left as it is: remark."
+    assert notes[1].startswith("height: written with a decimal comma")
+
+
 @pytest.mark.parametrize("command", ["score", "repair", "report", "update"])
 def test_every_command_takes_columns_in_any_order_and_leaves_others_alone(folder, monkeypatch, capsys, command) -> None:
     table = spoiled().assign(remark="hello")

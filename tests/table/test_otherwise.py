@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cellmend import CellMender, jobs
+from cellmend import CellMender, jobs, large_jobs
 from cellmend.files.formats import read_file
 from cellmend.settings import Threshold
 from cellmend.streaming import open_in_pieces
@@ -109,7 +109,9 @@ def test_scoring_reads_the_new_notation_too(mender, tmp_path: Path, output: str)
     if output == "scores":
         mender.save(tmp_path / "m.cellmend")
         stream = open_in_pieces(str(tmp_path / "new.csv"), tmp_path / "copies")
-        told = jobs.score_stream(stream, tmp_path / "m.cellmend", str(tmp_path / output), jobs.Run(shown=True)).notes
+        told = large_jobs.score_stream(
+            stream, tmp_path / "m.cellmend", str(tmp_path / output), large_jobs.Run(shown=True)
+        ).notes
     else:
         told = jobs.write_scores(read_file(tmp_path / "new.csv"), mender, tmp_path / output, shown=True).notes
     assert pd.read_parquet(tmp_path / output)["price"].mean() < 0.2

@@ -162,7 +162,8 @@ def _read_content(content: bytes, name: str, asked: Asked, kind: str, compressio
         table, notes = read_ods(content, name, asked)
         _refuse_twins(table.column_names, name)
         return TableFile(name, table, ".xlsx", told=notes)
-    original = ORIGINALS[kind](content, name, asked)
+    with readable(name, kind):
+        original = ORIGINALS[kind](content, name, asked)
     _refuse_twins(original.table.column_names, name)
     return TableFile(name, original.table, kind, original=original)
 
