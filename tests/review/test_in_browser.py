@@ -210,6 +210,7 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
         press(page, "s")
     page.keyboard.press("b")
     dialog = page.get_by_role("dialog")
+    dialog.locator("ol li").first.wait_for()
     assert dialog.locator("ol li").count() == len(alike)
     assert decided(review) == []
     dialog.get_by_role("button", name=f"all {len(alike)}").click()

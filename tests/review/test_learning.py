@@ -11,7 +11,7 @@ from cellmend.review.answers import columns
 from cellmend.review.results import open_results
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
-from cellmend.review.teaching import STAGES, strike_out
+from cellmend.review.teaching import STAGES, heed
 from tests.review.conftest import wait_for_teacher
 
 pytestmark = pytest.mark.slow
@@ -108,7 +108,7 @@ def test_a_rule_that_is_struck_out_no_longer_speaks(folder: Path, review: Review
     mender = load(folder / "model.cellmend")
     rules = [rule.words() for rule in mender.model_.reader.relations]
     assert rules
-    strike_out(mender, {rules[0]})
+    heed(mender, {rules[0]: "struck"})
     assert [rule.words() for rule in mender.model_.reader.relations] == rules[1:]
     review.set_rule(rules[0], "struck")
     learned(review)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cellmend.decisions.decision import Decision, read_decisions, standing
-from cellmend.errors import DecisionError, FileError, PatchError
+from cellmend.errors import DecisionError, FileError, MissingExtraError, PatchError
 from cellmend.files.formats import read_file
 from cellmend.files.results import only_run
 from cellmend.review.commands import open_review
@@ -379,3 +380,10 @@ def test_questions_of_a_large_table_come_from_rows_with_and_without_findings() -
 
 def test_a_conflict_is_a_decision_error() -> None:
     assert issubclass(ConflictError, DecisionError)
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "cellmend.review.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtraError, match=r"needs uvicorn.*pip install 'cellmend\[review\]'"):
+        open_review(folder, None, 0, ready=lambda _: None)

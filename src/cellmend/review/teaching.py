@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +175,8 @@ class Teacher:
         if any(guessed[name] != kind for name, kind in wishes.kinds.items()):
             self._reach("Fitting again")
             mender.set_params(schema=_declared(mender, wishes.kinds)).fit(table)
-        strike_out(mender, {rule for rule, verdict in wishes.rules.items() if verdict == "struck"})
+        if wishes.rules:
+            heed(mender, wishes.rules)
         self._reach("Learning from the decisions")
         mender.learn(table, decisions)
         self._reach("Judging all cells")
@@ -211,12 +212,15 @@ def _known(mender: CellMender) -> Known:
     return Known(reader.schema, reader.notations, rules=[rule.words() for rule in reader.relations])
 
 
-def strike_out(mender: CellMender, rules: Set[str]) -> None:
-    """Let these rules, in words, no longer speak."""
+def heed(mender: CellMender, verdicts: Mapping[str, str]) -> None:
+    """Let rules, in words, that were struck out no longer speak, and take those that were confirmed for sure."""
+    from cellmend.table.relations.rules import Rules
+
     reader = mender.model_.reader
-    kept = tuple(rule for rule in reader.relations if rule.words() not in rules)
-    if len(kept) < len(reader.relations):
-        mender.model_ = replace(mender.model_, reader=replace(reader, relations=kept))
+    kept = [rule for rule in Rules.told_by(reader.relations).rules if verdicts.get(rule.rule) != "struck"]
+    rules = Rules(tuple(replace(rule, sure=verdicts.get(rule.rule) == "confirmed") for rule in kept))
+    relations = tuple(rules.choose(reader.relations))
+    mender.model_ = replace(mender.model_, reader=replace(reader, relations=relations))
 
 
 def _declared(mender: CellMender, kinds: Mapping[str, str]) -> dict[str, Any]:

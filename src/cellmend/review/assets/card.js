@@ -11,6 +11,7 @@ export class Card {
     this.skipped = skipped;
     this.cell = null;
     this.editing = null; // what is being typed
+    this.isActing = false; // is a decision on its way? Then no other is taken.
   }
 
   // Show a cell; if nobody asked for that (`byItself`), never in place of what is being typed.
@@ -19,7 +20,7 @@ export class Card {
     if (!byItself) this.wanted = wanted;
     const before = this.wanted;
     const cell = await ask("cell", where);
-    if (this.wanted !== before || (byItself && this.editing !== null)) return null; // something else came meanwhile
+    if (this.wanted !== before || (byItself && (this.editing !== null || this.isActing))) return null; // overtaken
     const isSame = this.cell && this.cell.flag.row === cell.flag.row && this.cell.flag.column === cell.flag.column;
     this.cell = cell;
     this.wanted = wanted;
@@ -103,6 +104,7 @@ export class Card {
   // ---------------------------------------------------------------- deeds
 
   async decide(deed, words) {
+    this.isActing = true;
     try {
       const done = await tell("decide", { ...this.where, seen: this.cell.decision, ...deed });
       this.editing = null;
@@ -116,6 +118,8 @@ export class Card {
         await this.show(this.where);
       } else if (this.editing === null) notify(error.message, true);
       return error;
+    } finally {
+      this.isActing = false;
     }
   }
 
@@ -236,7 +240,7 @@ export class Card {
   // ---------------------------------------------------------------- keys
 
   press(event) {
-    if (!this.cell || isTyping(event)) return false;
+    if (!this.cell || this.isActing || isTyping(event)) return false;
     const deeds = { a: "accept", r: "reject", e: "edit", w: "wrong", s: this.skipped ? "skip" : "", b: "bulkFirst" };
     const deed = deeds[event.key.toLowerCase()];
     if (!deed || event.repeat) return false;

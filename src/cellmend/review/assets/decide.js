@@ -24,7 +24,7 @@ export async function next(hasActed = false) {
   if (!(await askQueue(turns))) return;
   if (!upcoming.length) return finished();
   await show(upcoming[0].flag);
-  if (hasActed && card.cell) {
+  if (hasActed && card.cell && card.editing === null) {
     card.place.focus({ preventScroll: true });
     card.speak();
   }
@@ -51,9 +51,14 @@ async function show({ row, column }, how = {}) {
   const cell = await card.show({ row, column }, how);
   if (!cell) return null;
   drawRow(cell);
-  const { picture } = await ask("picture", { row, column, repair: cell.flag.repair });
-  if (card.cell === cell) byId("chart").replaceChildren(chart(picture));
+  drawPicture(cell).catch((error) => notify(error.message, true)); // nobody waits for it
   return cell;
+}
+
+async function drawPicture(cell) {
+  const { row, column, repair } = cell.flag;
+  const { picture } = await ask("picture", { row, column, repair });
+  if (card.cell === cell) byId("chart").replaceChildren(chart(picture));
 }
 
 function finished() {
@@ -89,5 +94,5 @@ async function choose(flag) {
   isUntouched = false;
   card.editing = null;
   await show(flag).catch((error) => notify(error.message, true));
-  card.place.focus();
+  if (card.editing === null) card.place.focus();
 }
