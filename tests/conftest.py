@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from cellmend import CellMender
-from cellmend.model.columns import KNOTS
 from cellmend.model.likelihoods import Distributions
+from cellmend.model.measures import KNOTS
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.
 torch.set_num_threads(1)

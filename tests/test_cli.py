@@ -74,7 +74,7 @@ def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
     assert "is there already. Hint:" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert (folder / "out" / "findings.csv").read_bytes() == before
-    written = ["findings.csv", "model.cellmend", "repaired.csv", "report.html"]
+    written = ["findings.csv", "model.cellmend", "original.csv", "repaired.csv", "report.html", "source.json"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == written
 
 
@@ -164,7 +164,7 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     summary = json.loads(done.stdout)
     assert (summary["rows"], summary["columns"], summary["table"]) == (400, 4, "people.csv")
     assert sorted(path.name for path in (folder / "out").iterdir()) == [
-        "findings.csv", "model.cellmend", "repaired.csv", "report.html",
+        "findings.csv", "model.cellmend", "repaired.csv", "report.html", "source.json",
     ]  # fmt: skip
     findings = pd.read_csv(folder / "out" / "findings.csv")
     assert summary["flagged"] == len(findings)
@@ -329,6 +329,7 @@ def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, 
         "model.cellmend",
         "repaired",
         "report.html",
+        "source.json",
     ]
     assert len(pd.read_parquet(nightly / "out" / "repaired")) == 300
     written = (nightly / "out" / "model.cellmend").stat().st_mtime_ns

@@ -22,6 +22,7 @@ from cellmend.model.model import Model
 from cellmend.model.suspicion import ErrorRates, clean_priors
 from cellmend.model.together import fit_together
 from cellmend.model.training import REVISIONS
+from cellmend.table.frames import read_frame
 from cellmend.table.readtable import read_typed
 from tests.conftest import SMALL, mixed_table
 
@@ -577,7 +578,7 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
     menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
     fit_together(menders, tables)
     for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
-        cells = mender.encoder_.encode(read_typed(table))
+        cells = mender.encoder_.encode(mender.model_.reader.read(read_frame(table)))
         own = clean_priors(hidden_ratio(mender.network_, cells), cells.observed).float()
         for member in (2 * place, 2 * place + 1):
             torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)

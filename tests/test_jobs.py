@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend import CellMender, jobs, load
+from cellmend.decisions.decision import Decision, append_decisions
 from cellmend.errors import FileError, TableError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.guarded import guarded, read_guarded, unguarded
-from cellmend.findings.finding import Finding
-from cellmend.jobs import write_findings
+from cellmend.findings.finding import FINDINGS, Finding
+from cellmend.report.lines import write_findings
+from cellmend.report.rows import Rows
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
 from tests.conftest import SMALL, mixed_table
@@ -72,6 +75,49 @@ def test_the_summary_counts_what_the_files_hold(job: jobs.Job, tmp_path: Path) -
     assert summary["repaired"] == sum(bool(line["repair"]) for line in lines)
     assert summary["expected_false"] == pytest.approx(sum(1 - float(line["suspicion"]) for line in lines), abs=1e-3)
     assert any("numbers with the unit kg" in note for note in job.notes)
+
+
+def test_findings_say_which_line_of_the_file_they_are_in_and_what_names_it(job: jobs.Job, tmp_path: Path) -> None:
+    write_findings(tmp_path / "findings.csv", job.mended.found, replace(job.rows, names=["code"]))
+    lines = read_guarded(tmp_path / "findings.csv")
+    assert [*lines[0]] == [*FINDINGS.names, "line", "code"]
+    codes = [text.split(";")[0] for text in text_of().split("\r\n")]
+    assert all(line["code"] == codes[int(line["line"]) - 1] for line in lines)
+    assert all(int(line["line"]) == int(line["row"]) + 2 for line in lines)
+
+
+def test_lines_count_titles_and_empty_lines_too(tmp_path: Path) -> None:
+    rows = "".join(f"a{row},{row},b\n" for row in range(30))
+    (tmp_path / "t.csv").write_text(f"Sales 2024\n\nid,x,y\n{rows}Total,435,\n")
+    source = read_file(tmp_path / "t.csv")
+    assert source.line_numbers is not None
+    assert source.line_numbers.tolist() == [*range(4, 34)]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.xlsx", "t.parquet"])
+def test_rows_know_the_line_of_their_file(tmp_path: Path, name: str) -> None:
+    table = pd.DataFrame({"a": ["x\ny", "u", "v"], "b": [1, 2, 3]})
+    path = tmp_path / name
+    {
+        ".csv": lambda: path.write_text('a,b\n"x\ny",1\n\nu,2\nv,3\n'),
+        ".jsonl": lambda: path.write_text('{"a":"x"}\n\n{"a":"u"}\n{"a":"v"}\n'),
+        ".json": lambda: path.write_text('[{"a":"x"},\n{"a":"u"},{"a":"v"}]'),
+        ".xlsx": lambda: table.to_excel(path, index=False, startrow=3),
+        ".parquet": lambda: table.to_parquet(path),
+    }[path.suffix]()
+    lines = read_file(path).line_numbers
+    expected = {".csv": [2, 5, 6], ".jsonl": [1, 3, 4], ".xlsx": [5, 6, 7]}.get(path.suffix)
+    assert (None if lines is None else lines.tolist()) == expected
+
+
+def test_names_of_the_users_columns_do_not_hide_those_of_findings(tmp_path: Path) -> None:
+    table = pa.table({"value": ["=a", "b"], "=x": ["c", "d"]})
+    write_findings(
+        tmp_path / "f.csv", [Finding(1, "=x", "d", 0.9, None, None, None, "why")], Rows(table, ["value", "=x"])
+    )
+    (line,) = read_guarded(tmp_path / "f.csv")
+    assert (line["value"], line["value of the row"], line["=x"], line["line"]) == ("d", "b", "d", "")
+    assert ",'=x\n" in (tmp_path / "f.csv").read_text()
 
 
 def test_the_report_is_written_with_what_was_found(job: jobs.Job, tmp_path: Path) -> None:
@@ -316,3 +362,23 @@ def test_a_file_that_cannot_be_written_leaves_nothing(job: jobs.Job, tmp_path: P
         job.write_repaired(tmp_path / "repaired.csv")
     assert list(tmp_path.iterdir()) == []
     assert isinstance(job.source, TableFile)
+
+
+def test_clean_takes_decisions_and_a_model_that_was_taught(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    lines = [f"{row % 5},{row % 5 * 2}{' lb' if row % 4 == 0 else ''}" for row in range(120)]
+    table.write_text("a,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    decisions = [
+        Decision(row, "b", lines[row].split(",")[1], "wrong", lines[row].split(",")[1].removesuffix(" lb"))
+        if row % 4 == 0
+        else Decision(row, "b", lines[row].split(",")[1], "right")
+        for row in range(24)
+    ]
+    append_decisions(tmp_path / "d.jsonl", decisions)
+    wanted = jobs.Cleaning(tmp_path / "out", FDR, decisions=tmp_path / "d.jsonl")
+    job, _ = jobs.clean(read_file(str(table)), CellMender(**SMALL), wanted)
+    assert any(note.startswith("By 24 decisions ") for note in job.notes)
+    assert "lb" not in (tmp_path / "out" / "repaired.csv").read_text(encoding="utf-8")
+    model = tmp_path / "out" / "model.cellmend"
+    again, _ = jobs.clean(read_file(str(table)), load(model), jobs.Cleaning(tmp_path / "again", FDR, model=model))
+    assert [finding.repair for finding in again.mended.found] == [finding.repair for finding in job.mended.found]

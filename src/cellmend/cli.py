@@ -19,6 +19,7 @@ from cellmend.options import (
     FDR,
     AddressOption,
     DecimalOption,
+    DecisionsOption,
     DelimiterOption,
     DeviceOption,
     DryRunOption,
@@ -36,6 +37,7 @@ from cellmend.options import (
     ProtectOption,
     QuietOption,
     RepairFromOption,
+    RulesOption,
     SchemaOption,
     SeedOption,
     SheetOption,
@@ -52,7 +54,9 @@ from cellmend.options import (
     run_options,
     threshold_of,
     watch_of,
+    with_rules,
 )
+from cellmend.review.commands import apply, review
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
@@ -68,6 +72,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench, name="bench")
+app.command()(review)
+app.command()(apply)
 
 
 def main() -> None:
@@ -135,6 +141,7 @@ def clean(
     protect: ProtectOption = None,
     dry_run: DryRunOption = False,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     formats: FormatsOption = False,
     seed: SeedOption = 0,
     fail_if: FailIfOption = None,
@@ -145,6 +152,8 @@ def clean(
     decimal: DecimalOption = None,
     device: DeviceOption = "auto",
     time_limit: TimeOption = None,
+    decisions: DecisionsOption = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Model file, in place of fitting one.")] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -155,11 +164,14 @@ def clean(
     asked = file_options(sheet, header_row, delimiter, encoding)
     teller, threshold = Teller(quiet, as_json), threshold_of(fdr, suspicion, top)
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
-    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run)
+    place = None if table == "-" else table
+    wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
     caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal, **caution.settings())
+    fresh = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender = fresh.set_params(decimal=decimal) if model is None else loaded(model, device, quiet)
+    mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         done, notes = jobs.clean_stream(source, mender, wanted, jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
@@ -179,6 +191,7 @@ def fit(
     table: TableArgument,
     model: ModelOption,
     schema: SchemaOption = None,
+    rules: RulesOption = None,
     engine: EngineOption = "here",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -205,7 +218,8 @@ def fit(
     teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal, keep_rows=keep_rows)
+    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender.set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -397,6 +411,25 @@ def schema(
 
 
 @app.command()
+def rules(
+    table: TableArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
+) -> None:
+    """Print keys, dependencies and other rules that the table shows, to be edited and given back with --rules."""
+    from cellmend.files.formats import read_file
+    from cellmend.rules import EXPORTS, as_yaml, find_relations
+    from cellmend.settings import one_of
+
+    say_it = as_yaml if export is None else EXPORTS[one_of("export", export, tuple(EXPORTS))]
+    text = say_it(find_relations(read_file(table).table))
+    if output == "-":
+        typer.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+@app.command()
 def evaluate(
     table: TableArgument,
     share: Annotated[float, typer.Option(help="Share of the rows that get errors.")] = 0.05,
@@ -431,9 +464,6 @@ def evaluate(
             source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names
         )
     teller.evaluation(found, notes)
-
-
-# ---------------------------------------------------------------- steps of several commands
 
 
 def _judge(table: str, asked: Asked, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from cellmend.benchmark.evaluation import Evaluation
     from cellmend.findings.finding import Finding
     from cellmend.jobs import Job, Repaired
+    from cellmend.patch import Applied
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
 FEW_ROWS = 1000  # of which error rates are a rough guess
-LABELS = ("kind", "column", "method")  # columns of text, among columns of numbers
+LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 stderr = Console(stderr=True)
 
@@ -104,12 +105,23 @@ class Teller:
         self.json({"model": str(model), "rows": rows, "seconds": seconds, "notes": list(notes)})
         self.notes([*notes, f"Written: {model}, {seconds:.0f} s."])
 
+    def applied(self, applied: Applied) -> None:
+        """What came of putting a patch on a table."""
+        refused = [str(refusal) for refusal in applied.refused]
+        self.json({"written": str(applied.path), "made": applied.made, "refused": refused})
+        said = [f"Refused: {each}." for each in refused[:SHOWN]]
+        if len(refused) > SHOWN:
+            said.append(f"Refused: {len(refused) - SHOWN:,} more; --json lists all.")
+        counts = f"{applied.made:,} cells are repaired, {len(refused):,} refused."
+        self.notes([*said, counts, f"Written: {applied.path}."])
+
     def evaluation(self, found: Evaluation, notes: Sequence[str]) -> None:
         """How well errors that were put in were found and repaired."""
         if self.as_json:
             self.json(found.to_json() | {"notes": list(notes)})
             return
-        tables = {"By kind of error": found.by_kind, "By column": found.by_column, "Compared": found.baselines}
+        tables = {"By kind of error": found.by_kind, "By column": found.by_column}
+        tables |= {"By cause that was named": found.by_cause, "Compared": found.baselines}
         for title, each in tables.items():
             if each is not None:
                 Console().print(_numbers_table(title, each))

@@ -18,6 +18,10 @@ class SchemaError(CellmendError, ValueError):
     """A schema that cannot be read, or that does not fit the table."""
 
 
+class RulesError(CellmendError, ValueError):
+    """Rules that cannot be read."""
+
+
 class TableError(CellmendError, ValueError):
     """A table that cannot be read, or that does not fit the model."""
 
@@ -32,6 +36,14 @@ class ModelFileError(CellmendError, ValueError):
 
 class StreamError(CellmendError, ValueError):
     """A folder of results that holds something else than the run asked for."""
+
+
+class DecisionError(CellmendError, ValueError):
+    """A decision that cannot be read, that contradicts another, or that no cell of the table fits."""
+
+
+class PatchError(CellmendError, ValueError):
+    """A patch that cannot be read, or a cell that cannot hold what it should."""
 
 
 class TrainingError(CellmendError, RuntimeError):

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cellmend.decisions.decision import as_decisions
 from cellmend.errors import SettingError
 from cellmend.findings.finder import Finder, refuse_unknown
 from cellmend.findings.finding import Mended
+from cellmend.findings.review import ask, learn_decisions
 from cellmend.model.encoding import EncodedTable, TableEncoder
 from cellmend.model.file import model_of, parts_that_fit, read_parts, save_model
 from cellmend.model.judge import Judge
@@ -25,12 +27,13 @@ from cellmend.model.model import Model, find_device
 from cellmend.model.network import RVAE
 from cellmend.model.profile import Profile, moved
 from cellmend.model.update import learn_more
-from cellmend.settings import Settings, Threshold
+from cellmend.settings import Settings, Threshold, check_number
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import Notations
 from cellmend.table.otherwise import describe_table
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 
@@ -67,6 +70,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
+    rules : Rules, or their entries; relations that they do not name are not used.
     decimal : "." or ",", the mark of decimals in columns of text; None: found out.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
@@ -116,6 +120,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         protect: Sequence[str] = (),
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
+        rules: Rules | list[dict[str, Any]] | None = None,
         decimal: str | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -148,6 +153,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.protect = protect
         self.impute = impute
         self.schema = schema
+        self.rules = rules
         self.decimal = decimal
         self.device = device
         self.random_state = random_state
@@ -178,6 +184,27 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         table = self._read(X)
         self.model_ = learn_more(self.model_, table, self.settings())
         return self
+
+    # ------------------------------------------------------------ what people decide
+
+    def learn(self, X: Any, decisions: Any) -> Self:
+        """Learn from what people decided about cells of X: dicts or a DataFrame of row, column, value (as seen),
+        verdict ("right", "wrong" or "undo") and, if known, repair.
+
+        A decision holds for its own cell and speaks for others that are alike; what changed in these stands in
+        `learned_`. It adds to what was taught before; docs/decisions.md.
+        """
+        judge, encoded = self._judged(X)
+        self.model_, changed = learn_decisions(judge, encoded, as_decisions(decisions), self.threshold)
+        self.learned_ = encoded.table.frame.frame_of(changed)
+        return self
+
+    def questions(self, X: Any, n: int = 20, *, whole_rows: bool = False) -> Any:
+        """The `n` cells of X whose answer would teach most, or all cells of `n` rows, as a DataFrame: row, column,
+        value, suspicion, repair, cause, and for how many other cells the answer speaks."""
+        judge, encoded = self._judged(X)
+        asked = ask(Finder(judge), encoded, check_number("n", n), whole_rows=whole_rows)
+        return encoded.table.frame.frame_of(asked)
 
     # ------------------------------------------------------------ which cells, which rows
 
@@ -272,7 +299,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self, X: Any, fdr: float | None = None, *, suspicion: float | None = None, top: int | None = None
     ) -> Any:
         """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
-        low, high, reason; a DataFrame of the kind of X.
+        low, high, reason, cause; a DataFrame of the kind of X.
 
         Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
         share of false alarms at most that; with `top` so many. Where nothing says what a cell was it has no repair.
@@ -377,7 +404,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema, self.decimal)
+        return TableReader.fit(frame, self.schema, self.rules, self.decimal)
 
     def _learn(self, X: Any) -> EncodedTable:
         settings = self.settings()

@@ -7,21 +7,29 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cellmend.errors import SchemaWarning
+from cellmend.decisions.decision import read_decisions
+from cellmend.errors import SchemaWarning, SettingError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile, write_table, written_in_pieces
-from cellmend.files.guarded import write_guarded
+from cellmend.files.layout import Asked
+from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN, absolute
 from cellmend.files.results import check_room, only_run, result_folder, size_of
-from cellmend.findings.finding import FINDINGS, Finding, Mended
+from cellmend.findings.finding import Finding, Mended
 from cellmend.model.profile import Profile
 from cellmend.progress import progress
+from cellmend.report.columns import checked_by_itself
+from cellmend.report.lines import write_findings
 from cellmend.report.page import Facts, write_report
+from cellmend.report.portrait import Pictured
+from cellmend.report.rows import Rows
 from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform, score_batch, scores_schema
@@ -29,8 +37,15 @@ from cellmend.streaming.learning import draw, fit_stream
 from cellmend.streaming.newer import NewRows, compare
 from cellmend.streaming.streams import Stream, ahead, head, read_unit
 from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
-from cellmend.table.notation import describe_columns, learn_notations, notations_to_json, tidy, understand
-from cellmend.table.otherwise import describe_table
+from cellmend.table.naming import naming_columns
+from cellmend.table.notation import (
+    describe_columns,
+    describe_together,
+    learn_notations,
+    notations_to_json,
+    tidy,
+    understand,
+)
 from cellmend.table.reader import check_columns, others
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
@@ -73,8 +88,15 @@ class Job:
             "notes": list(self.notes),
         }
 
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as the file has them, with what names them."""
+        reader = self.mender.model_.reader
+        names = naming_columns(self.mended.table, reader.schema, reader.checks.identifiers)
+        return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
+
     def write_findings(self, path: Path) -> None:
-        write_findings(path, self.mended.found)
+        write_findings(path, self.mended.found, self.rows)
 
     def write_repaired(self, path: Path) -> None:
         """The table in its own format; of a CSV file only the bytes of repaired cells change."""
@@ -94,6 +116,7 @@ class Job:
         settings |= {"model": self.model} if self.model else fitted
         facts = Facts(
             name=self.source.name,
+            when=datetime.now().astimezone(),
             seconds=self.seconds,
             flagged=len(self.mended.found),
             expected_false=self.mended.expected_false,
@@ -103,7 +126,10 @@ class Job:
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
-        write_report(path, facts, mender.schema_, before, after, self.mended.found)
+        reader = mender.model_.reader
+        checked, rules = checked_by_itself(reader), [each.words() for each in reader.relations]
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked, rules)
+        write_report(path, facts, table, self.mended.found)
 
 
 def _comment(finding: Finding) -> str:
@@ -121,6 +147,10 @@ class Cleaning:
     plain_formats: bool = False  # also write numbers without units, and missing cells empty
     force: bool = False  # overwrite
     dry_run: bool = False  # findings and report only
+    table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
+    decisions: Path | None = None  # file of what people decided about the table
+    model: Path | None = None  # in place of fitting one
+    asked: Asked | None = None  # what was said of the table's file
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
@@ -133,11 +163,49 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
     names = wanted.files(source.suffix)
     with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
-        job = fit_and_judge(source, mender, wanted.threshold, notes, start)
+        job = clean_by(source, mender, wanted, notes, start)
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
+        write_origin(source, wanted, partial)
     return job, [folder / name for name in names]
+
+
+def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> None:
+    """Note in the folder that is made which table the results are about; one that is no file is kept beside them."""
+    if wanted.table is None or wanted.plain_formats:
+        copy = partial / f"original{source.suffix}"
+        source.write_changed(copy, source.table, {})
+        origin = Origin.of(str(copy), source.name, partial, wanted.threshold.given)
+    else:
+        origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given, wanted.asked)
+    origin.save(partial)
+
+
+def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Sequence[str], start: float) -> Job:
+    """Find and repair by a model fitted to the table, or by the one that is wanted, and by what people decided."""
+    if wanted.decisions is None and wanted.model is None:
+        return fit_and_judge(source, mender, wanted.threshold, notes, start)
+    if wanted.model is None:
+        notes = [*notes, *fit(source, mender)]
+    else:
+        check_columns(source.table.column_names, mender.names_ or [], source.name)
+    if wanted.decisions is not None:
+        decisions = read_decisions(wanted.decisions)
+        mender.learn(source.table, decisions)
+        notes = [*notes, _about_learned(len(decisions), mender.learned_)]
+    return judge(source, mender, wanted.threshold, notes, start, "" if wanted.model is None else wanted.model.name)
+
+
+def _about_learned(decisions: int, changed: pa.Table) -> str:
+    """A sentence about what decisions changed elsewhere.
+
+    >>> _about_learned(20, pa.table({"change": ["found", "found", "dropped"]}))
+    'By 20 decisions 2 other cells are flagged and 1 no longer.'
+    """
+    kinds = changed["change"].to_pylist()
+    found, dropped = kinds.count("found"), kinds.count("dropped")
+    return f"By {decisions:,} decisions {found:,} other cells are flagged and {dropped:,} no longer."
 
 
 def fit_and_judge(
@@ -205,7 +273,8 @@ def _file_notes(source: TableFile) -> list[str]:
 
 def _column_notes(mended: Mended) -> list[str]:
     """What holds for whole columns, in sentences."""
-    return [f"{name}: {sentence}." for name, sentence in describe_table(mended.table).items()]
+    written = [f"{name}: {sentence}." for name, sentence in mended.table.otherwise.items()]
+    return [*written, *describe_together(mended.table.arrow, mended.table.notations)]
 
 
 def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, list[str]]:
@@ -265,12 +334,6 @@ def kept_warnings() -> Iterator[list[str]]:
             notes.append(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def write_findings(path: Path, findings: Sequence[Finding]) -> None:
-    """Findings as CSV that a spreadsheet can open without running anything in it."""
-    names = FINDINGS.names
-    write_guarded(path, names, ([as_text(getattr(finding, name)) for name in names] for finding in findings))
 
 
 # ---------------------------------------------------------------- scores
@@ -436,6 +499,11 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
 
     A run that was stopped goes on with the model that is there.
     """
+    if wanted.decisions is not None or wanted.model is not None:
+        raise SettingError(
+            f"Decisions must be about a table of at most {limits.VERY_LARGE:,} rows; it has {stream.rows:,}. "
+            "Hint: clean a part of it with --decisions, then `cellmend repair TABLE -m MODEL`."
+        )
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
     model = folder / MODEL
     check_room(folder, size_of(stream.url))
@@ -449,5 +517,7 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
             notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
             sample = TableFile(stream.name, drawn)
             judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
+        if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
+            Origin.of(wanted.table, stream.name, folder, wanted.threshold.given, wanted.asked).save(folder)
         repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
         return repair_stream(stream, model, repairing, how), notes

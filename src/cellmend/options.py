@@ -74,6 +74,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as J
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
 ]
+RulesOption = Annotated[
+    Path | None, typer.Option("--rules", help="YAML file with the rules that hold, see `cellmend rules`.")
+]
+DecisionsOption = Annotated[
+    Path | None, typer.Option("--decisions", help="JSON lines of what people decided about cells; it teaches.")
+]
 
 
 # ---------------------------------------------------------------- from options to what jobs take
@@ -152,6 +158,13 @@ def new_mender(schema: Path | None, seed: int, device: str, time_limit: float | 
 
     kinds = None if schema is None else Schema.load(schema)
     return CellMender(schema=kinds, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet)
+
+
+def with_rules(mender: CellMender, rules: Path | None) -> CellMender:
+    """The model, which is to keep to the rules in a file."""
+    from cellmend.table.relations.rules import Rules
+
+    return mender if rules is None else mender.set_params(rules=Rules.load(rules))
 
 
 def loaded(model: Path, device: str, quiet: bool) -> CellMender:

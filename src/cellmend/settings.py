@@ -75,7 +75,7 @@ NUMBERS = {
 
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE}
+ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE, "n": _WHOLE}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -163,6 +163,7 @@ class Settings:
     protect: Sequence[str]
     impute: bool
     schema: Any
+    rules: Any
     decimal: str | None
     device: Any
     random_state: Any
@@ -200,12 +201,16 @@ class Threshold:
         nothing = fdr is None and suspicion is None and top is None
         return cls(fdr, otherwise if nothing else suspicion, top)
 
+    @property
+    def given(self) -> dict[str, float]:
+        """The one that is given, under its name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def __post_init__(self) -> None:
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        if len(given) != 1:
-            which = f"{' and '.join(given)} are" if given else "none is"
+        if len(self.given) != 1:
+            which = f"{' and '.join(self.given)} are" if self.given else "none is"
             raise SettingError(f"Only one of fdr, suspicion and top may be given; {which}.")
-        for name, value in given.items():
+        for name, value in self.given.items():
             check_number(name, value)
 
     def __str__(self) -> str:

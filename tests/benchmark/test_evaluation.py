@@ -14,6 +14,7 @@ from cellmend.benchmark.evaluation import (
     BASELINES,
     Outcome,
     as_typed,
+    by_cause,
     by_column,
     by_kind,
     evaluate,
@@ -119,6 +120,19 @@ def test_a_finding_without_a_repair_is_found_and_not_repaired() -> None:
     outcome = follow(hand_made(), flagged, CLEAN, has_repair)
     assert outcome.found.tolist() == [True, False, True, False]
     assert outcome.right.tolist() == [False, False, True, False]
+
+
+def test_causes_are_counted_with_the_share_that_is_right_and_the_columns_they_acted_in() -> None:
+    found = [
+        Finding(0, "x", 10.0, 0.9, None, None, None, "", "unit"),
+        Finding(1, "c", "a", 0.8, "b", None, None, "", "dropped"),
+        Finding(0, "y", 1.0, 0.8, None, None, None, "", "unit"),
+    ]
+    assert by_cause(hand_made(), found).to_pylist() == [
+        {"cause": "unit", "flagged": 2, "precision": 0.5, "columns": "x, y"},
+        {"cause": "dropped", "flagged": 1, "precision": 1.0, "columns": "c"},
+    ]
+    assert by_cause(hand_made(), []).num_rows == 0
 
 
 def test_when_nothing_is_flagged_there_is_no_precision() -> None:

@@ -99,3 +99,10 @@ def test_an_emptied_cell_of_one_column_is_still_a_row() -> None:
 
 def test_a_header_alone_is_a_table_without_rows() -> None:
     assert read_csv_text(b"a,b\n\n", "a.csv").table().to_pydict() == {"a": [], "b": []}
+
+
+def test_lines_may_end_in_returns_and_a_cell_hold_a_line_break() -> None:
+    text = read_csv_text(b"a,b\rx,1\ry,2\r", "a.csv")
+    again = read_csv_text(text.with_cells({0: {0: "u\nv"}}), "a.csv")
+    assert again.table()["a"].to_pylist() == ["u\nv", "y"]
+    assert again.line_numbers.tolist() == [2, 3]

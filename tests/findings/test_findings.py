@@ -18,6 +18,7 @@ from cellmend.findings.finding import Finding, to_html
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import best
+from cellmend.table.causes.named import EXCHANGED
 from cellmend.table.frames import read_frame
 from cellmend.table.values import as_text, shortened
 from tests.conftest import SMALL
@@ -87,9 +88,13 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     city = line(findings, 6, "city")
     assert city["repair"] in ("Birmingham", "Florence")
     assert "probably" in city["reason"]
+    assert city["cause"] == "replaced"
+    assert (weight["cause"], line(findings, 5, "length")["cause"]) == ("unreadable", "far off")
     day = line(findings, 7, "day")
     assert pd.to_datetime(day["repair"], format="%d.%m.%Y").year in (2023, 2024)
-    assert pd.isna(day["low"]), "bounds of dates are in the reason"
+    low, high = pd.to_datetime([day["low"], day["high"]], format="%d.%m.%Y")
+    assert low <= pd.to_datetime(day["repair"], format="%d.%m.%Y") <= high
+    assert day["low"] in day["reason"]
 
 
 @pytest.mark.slow
@@ -273,6 +278,7 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
     one, other = swapped([x, y])
     assert (one.repair, other.repair) == ("4.0", "9.0")
     assert "looks swapped with y" in one.reason
+    assert one.cause == EXCHANGED
     elsewhere = Finding(4, "y", "4.0", 0.9, 9.1, 8.9, 9.2, "y is 4")
     assert swapped([x, elsewhere]) == [x, elsewhere]
     half = Finding(3, "y", "5.0", 0.9, 9.1, 8.9, 9.2, "y is 5")
@@ -325,3 +331,16 @@ def test_notebooks_show_findings_with_nothing_taken_for_markup(mender: CellMende
 )
 def test_values_are_shown_as_a_person_would_write_them(value, text: str) -> None:
     assert as_text(value) == text
+
+
+@pytest.mark.slow
+def test_of_few_numbers_a_repair_is_one_that_the_column_has() -> None:
+    """Also where the column holds numbers and not text, and a slipped point tells what was meant."""
+    rng = np.random.default_rng(0)
+    price = rng.choice([9.95, 19.95, 39.95], 300)
+    table = pd.DataFrame({"price": price, "weight": price * 2 + rng.normal(0, 0.5, 300), "day": rng.normal(size=300)})
+    table.loc[7, "price"], table.loc[20, "price"] = 100 * table.loc[7, "price"], -7000.0
+    found = CellMender(epochs=30, random_state=0).fit(table).findings(table)
+    assert line(found, 7, "price")["repair"] == price[7]
+    assert line(found, 20, "price")["repair"] == price[20]
+    assert set(found["cause"]) == {"far off"}

@@ -65,9 +65,10 @@ def read_messy() -> pd.DataFrame:
 
 
 def page_of(text: str) -> str:
-    """A report without its style and script, its times, and white space that does not show."""
+    """A report without its style and script, its times and version, and white space that does not show."""
     text = re.sub(r"<style>.*?</style>|<script>.*?</script>|'sha256-[^']*'", "", text, flags=re.DOTALL)
-    text = re.sub(r"<dt>time</dt><dd>[^<]*</dd>", "<dt>time</dt>", text)
+    text = re.sub(r"<dt>(cellmend|run on|time taken)</dt><dd>[^<]*</dd>", r"<dt>\1</dt>", text)
+    text = re.sub(r"(Written by|content=\"cellmend)[^<>]*", r"\1", text)
     return re.sub(r">\s*<", ">\n<", text).strip() + "\n"
 
 

@@ -145,6 +145,7 @@ def test_a_newer_file_says_to_upgrade(tmp_path, monkeypatch) -> None:
         lambda header: header["settings"].update(colour="red"),
         lambda header: header.pop("seed"),
         lambda header: header["columns"].pop(),
+        lambda header: header["columns"][0].update(knots=[]),
     ],
 )
 def test_parts_that_do_not_fit_together_are_one_sentence(path, tmp_path, change) -> None:

@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 from scipy.special import expit, log_softmax, softmax
 
-from cellmend.model.columns import KNOTS, CountColumn, LevelColumn, RealColumn
+from cellmend.model.columns import CountColumn, LevelColumn, RealColumn
 from cellmend.model.likelihoods import (
     LOG_VARIANCE,
     MIXTURE_LOG_VARIANCE,
@@ -23,6 +23,7 @@ from cellmend.model.likelihoods import (
     log_sigmoid_difference,
     sample_levels,
 )
+from cellmend.model.measures import KNOTS
 from tests.conftest import KNOTS_AT, PUBLISHED
 
 ROWS = 7

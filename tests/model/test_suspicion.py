@@ -17,7 +17,7 @@ from cellmend.model.suspicion import (
     dirty_log_odds,
     estimate_rates,
     expected_errors,
-    in_disguise,
+    like_chance,
     log_odds,
     standing_out,
     suspicion_log_odds,
@@ -226,21 +226,51 @@ def test_rates_of_columns_are_found_beside_those_of_rows() -> None:
     assert (found.rows, found.cells) == (pytest.approx(0.05, abs=0.015), pytest.approx(0.2, abs=0.04))
 
 
-def test_only_columns_that_stand_out_err_by_themselves() -> None:
-    """Where all columns have about the same room, errors come in rows or from everywhere."""
+def test_columns_err_at_first_as_often_as_their_values_leave_room() -> None:
     nothing, everything = torch.zeros(100, 4), torch.ones(100, 4, dtype=torch.bool)
-    alike, one, even = (0.2, 0.2, 0.15, math.nan), (0.3, 0.02, 0.0, math.nan), (0.6, 0.02, 0.0, math.nan)
-    for room, expected in ((alike, [0.0] * 4), (one, [0.3, 0.0, 0.0, 0.0]), (even, [0.0] * 4)):
-        learned = Suspicions(torch.tensor(room))
-        learned.revise(nothing + 5, nothing - 20, everything)
-        assert list(learned.rates.columns) == pytest.approx(expected)
+    learned = Suspicions(torch.tensor([0.3, 0.0, 0.0, math.nan]))
+    raised = learned.revise(nothing + 5, nothing - 20, everything)
+    assert list(learned.rates.columns) == pytest.approx([0.3, 0.0, 0.0, 0.0])
+    assert list(raised.columns) == pytest.approx([0.5, 0.0, 0.0, 0.0])
+    assert learned.first_alpha(0.95).tolist() == pytest.approx([0.5, 0.95, 0.95, 0.95])
+
+
+def drawn_by_chance(shares: list[float], rows: int = 4000) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ratios of cells of which such a share of each column is drawn by chance, and of chance itself."""
+    chance = torch.randn(2, rows, len(shares), generator=generator(4), dtype=torch.float64) - 6
+    wrong = torch.rand(rows, len(shares), generator=generator(5)) < torch.tensor(shares)
+    return torch.where(wrong, chance[0], 4.0), chance[1]
+
+
+def test_the_share_of_a_column_that_looks_drawn_by_chance_is_found() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.1, 0.4])
+    found = like_chance(ratio, by_chance, torch.ones_like(ratio))
+    assert found[0].tolist() == pytest.approx([0.0, 0.1, 0.4], abs=0.05)
+    assert found[-1].tolist() == pytest.approx([0.0, 0.1, 0.4], abs=0.03)
+
+
+def test_a_column_is_seen_to_err_by_itself_and_rows_are_not_mistaken_for_columns() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.0, 0.2, 0.0, 0.0, 0.0])
+    dirty = torch.rand(4000, 1, generator=generator(6)) < 0.15
+    in_rows = torch.where(dirty & (torch.rand(4000, 6, generator=generator(7)) < 0.5), by_chance.roll(1, 0), ratio)
+    for cells, erring in ((ratio, [2]), (in_rows, [2])):
+        learned = Suspicions(torch.full((6,), math.nan))
+        for _ in range(3):
+            learned.revise(cells, by_chance, torch.ones(4000, 6, dtype=torch.bool))
+        rates = learned.settle(cells, by_chance, torch.ones(4000, 6, dtype=torch.bool), rare=0.0)
+        assert [place for place, rate in enumerate(rates.columns) if rate > 0] == erring
+        assert rates.columns[2] == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_column_that_its_rows_do_not_tell_is_not_held_to_err() -> None:
+    """Its cells are all like chance."""
+    ratio, by_chance = drawn_by_chance([1.0, 0.0, 0.0])
+    learned = Suspicions(torch.full((3,), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(4000, 3, dtype=torch.bool))
+    assert learned.rates.columns == (0.0, 0.0, 0.0)
 
 
 def test_a_column_that_is_spread_evenly_does_not_stand_out_as_one_that_errs() -> None:
+    assert standing_out(torch.tensor([0.04, 0.04, 0.03])).tolist() == [0.0, 0.0, 0.0]
     assert standing_out(torch.tensor([0.6, 0.3, 0.02, 0.0, 0.0])).tolist() == pytest.approx([0.0, 0.3, 0.0, 0.0, 0.0])
-
-
-def test_p0_in_disguise_is_what_nearly_all_chance_values_get() -> None:
-    """A column of which a third is p0, one of which nothing is, and one that no row predicts."""
-    by_chance = torch.tensor([[1 / 3, 1e-9, 0.9]]).log().expand(1000, 3)
-    assert in_disguise(by_chance).tolist() == pytest.approx([1 / 3, 1e-9, 0.0])

@@ -8,19 +8,29 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.report.charts import axis_of, chart
+from cellmend.report.axis import axis_of
+from cellmend.report.charts import chart
 from cellmend.report.portrait import Portrait
+from cellmend.table.dates import Dates
+from cellmend.table.numbers import Numbers
 from cellmend.table.schema import Column
+from cellmend.table.texts import Notation
 
 
 def drawn(
-    before: Any, after: Any = None, *, flagged: Sequence[int] = (), repaired: Sequence[int] = (), kind: str = "real"
+    before: Any,
+    after: Any = None,
+    *,
+    flagged: Sequence[int] = (),
+    repaired: Sequence[int] = (),
+    kind: str = "real",
+    notation: Notation | None = None,
 ) -> ElementTree.Element:
     """The picture of a column s, whose elements must all be closed."""
     values = [pa.chunked_array([each]) for each in (before, before if after is None else after)]
     rows = [np.array(each, dtype=np.int64) for each in (flagged, repaired)]
     column = Column("s", kind, levels=("S", "M", "L") if kind == "ordinal" else None)
-    return ElementTree.fromstring(chart(Portrait(0, column, *values, *rows)))  # noqa: S314
+    return ElementTree.fromstring(chart(Portrait(0, column, *values, *rows, notation)))  # noqa: S314
 
 
 def words(picture: ElementTree.Element) -> list[str]:
@@ -73,7 +83,52 @@ def test_dates_are_written_as_dates(first: Any) -> None:
     assert words(drawn(first + np.arange(300), kind="date")).count("2019-12-30") == 1  # bins of ten days
 
 
+def test_an_axis_of_millions_is_written_like_one_of_thousands() -> None:
+    shown = words(drawn(np.linspace(0, 2_300_000, 1000)))
+    assert {"1,200,000", "2,400,000"} <= set(shown)
+    assert not any("e+" in word for word in shown)
+
+
+def test_an_axis_is_written_as_the_column_writes() -> None:
+    comma = Numbers(decimal=",", thousands=".")
+    assert "1.150,5" in axis_of(np.linspace(0, 2301, 999), "", comma).say(1150.5)
+    assert "01.01.2020" in words(drawn(18262.0 + np.arange(3), kind="date", notation=Dates("%d.%m.%Y")))
+
+
+def test_times_on_an_axis_of_days_have_no_clock() -> None:
+    axis = axis_of(18262.0 + np.arange(300), "D", Dates("%d.%m.%Y %H:%M"))
+    assert axis.say(18262.0) == "01.01.2020"
+
+
+def test_the_scale_stands_beside_the_bars_and_flagged_cells_without_a_number_are_counted() -> None:
+    values = np.repeat(np.arange(10.0), 66)
+    values[3] = np.nan
+    picture = drawn(values, np.nan_to_num(values), flagged=[3, 70], repaired=[3])
+    scale = [*picture.iterfind(".//div[@class='scale']")]
+    assert [[*each.itertext()] for each in scale] == [["66", "0", "1"]] * 2
+    assert "1 flagged" in words(picture)
+    assert ", 1 flagged without a number" in words(picture)
+
+
 # ---------------------------------------------------------------- levels
+
+
+def test_nothing_stands_where_no_cell_is_marked() -> None:
+    picture = drawn(["a", "a", "b", "x"], ["a", "a", "b", "b"], flagged=[3], repaired=[3], kind="category")
+    marks = {cell.text for cell in picture.iter("td") if "number" in (cell.get("class") or "")}
+    assert marks == {None, "1"}
+
+
+def test_of_identifiers_only_the_flagged_ones_are_shown() -> None:
+    identifiers = [f"A-{number}" for number in range(50)]
+    picture = drawn(["A-l7", *identifiers], ["A-17", *identifiers], flagged=[0], repaired=[0], kind="ignore")
+    assert [word for word in words(picture) if word.startswith("A-")] == ["A-l7", "A-17"]
+    assert "49 others" in words(picture)
+
+
+def test_levels_are_written_with_the_decimal_mark_of_the_column() -> None:
+    shown = words(drawn([0.5, 0.5, 2.5], kind="category", notation=Numbers(decimal=",")))
+    assert {"0,5", "2,5"} <= set(shown)
 
 
 def test_levels_with_flagged_cells_have_a_line_even_if_they_are_rare() -> None:
@@ -82,7 +137,7 @@ def test_levels_with_flagged_cells_have_a_line_even_if_they_are_rare() -> None:
     lines = words(picture)
     assert {"lveel 7", "level 39"} <= set(lines[: lines.index("29 others")])
     line = lines[lines.index("lveel 7") :][:5]
-    assert line == ["lveel 7", "1", "1", "0", "0"]  # before, flagged, repaired, after
+    assert line[:4] == ["lveel 7", "1", "1", "0"]  # before, flagged, none repaired, after
 
 
 def test_levels_keep_the_order_of_the_schema() -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cellmend import __version__
 from cellmend.findings.finding import Finding
-from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE
+from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE, OPENED_COLUMNS, ROWS_BYTES
 from cellmend.report.page import Facts, write_report
+from cellmend.report.portrait import Pictured
+from cellmend.report.rows import Rows
 from cellmend.table.kinds import infer_schema
 from cellmend.table.schema import Column, Schema
 
@@ -75,12 +79,14 @@ def report(
     *,
     after: pa.Table | None = None,
     schema: Schema | None = None,
+    rows: Rows | None = None,
     **facts: Any,
 ) -> Page:
     repaired = sum(each.repair is not None for each in findings)
     about = {"name": "a.csv", "seconds": 1.0, "flagged": len(findings), "expected_false": 0.5, "repaired": repaired}
-    about |= {"settings": {}, "notes": []}
-    write_report(path, Facts(**(about | facts)), schema or infer_schema(before), before, after or before, findings)
+    about |= {"settings": {}, "notes": [], "when": dt.datetime(2026, 5, 3, 9, 7)}
+    table = Pictured(schema or infer_schema(before), before, after or before, rows or Rows(before))
+    write_report(path, Facts(**(about | facts)), table, findings)
     page = Page(path)
     assert page.open == []  # every element is closed
     return page
@@ -98,8 +104,8 @@ def test_the_head_says_what_was_found_and_how_sure_it_is(path: Path) -> None:
     table = pa.table({"x": np.arange(200.0), "y": np.arange(200.0)})
     found = [finding(3, "x", 3.0, 4.0), finding(5, "y", 5.0, None)]
     page = report(path, table, found, expected_false=0.4, seconds=71, settings={"seed": "7"}, notes=["y is odd"])
-    assert "2 of 400 cells look wrong; among them 0.4 false alarms are expected." in page.text
-    assert "1 got a repair; 1 is left as found, for no value was sure enough." in page.text
+    assert "2 of 400 cells look wrong; among them less than 1 false alarms are expected." in page.text
+    assert "1 is repaired, 1 is left as found." in page.text
     assert {"1 min 11 s", "seed", "7", "y is odd", "a.csv"} <= set(page.words)
 
 
@@ -118,7 +124,7 @@ def test_a_table_without_rows_is_reported_too(path: Path) -> None:
 def test_a_cell_that_got_no_repair_is_left_as_found(path: Path) -> None:
     page = report(path, pa.table({"x": [1.5, 2.5]}), [finding(0, "x", 1.5, None)])
     assert page.data["lines"][0][4] is None
-    assert page.words.count("left as found") == 1
+    assert page.words.count("left as found") == 2  # the cell, and what findings are filtered by
 
 
 def test_left_out_columns_are_named_with_the_reason(path: Path) -> None:
@@ -142,6 +148,54 @@ def test_numbers_in_the_data_are_those_that_a_person_would_write(path: Path) -> 
     lines = report(path, table, found).data["lines"]
     assert [line[2] for line in lines] == [0.3, "nan", "3,x"]
     assert [line[4] for line in lines] == [str(2**60), "inf", 5]
+
+
+def test_findings_come_first_and_say_which_row_of_the_file_they_are_in(path: Path) -> None:
+    table = pa.table({"make": ["Peugeot", "Fiat"], "model": ["107", "500"], "doors": [5.0, 3.0]})
+    rows = Rows(table, ["make", "model"], np.array([2, 3]))
+    page = report(path, table, [finding(1, "doors", 3.0, 2.0)], rows=rows)
+    sections = [own["id"] for tag, own in page.elements if tag == "section"]
+    assert sections[:2] == ["findings", "causes"]
+    assert {"Fiat · 500", "line 3"} <= set(page.words)
+    assert page.data["lines"][0][-2:] == [3, "Fiat · 500"]
+    assert page.data["rows"] == [[1, "Fiat", "500", "3"]]
+
+
+def test_a_very_wide_row_opens_with_its_names_and_flagged_cells(path: Path) -> None:
+    table = pa.table({f"c{place}": [1.0, 2.0] for place in range(500)})
+    page = report(path, table, [finding(0, "c300", 1.0, 2.0)], rows=Rows(table, ["c400"]))
+    assert len(page.data["opened"]) == OPENED_COLUMNS
+    assert {300, 400} <= set(page.data["opened"])
+
+
+def test_causes_are_counted_by_column(path: Path) -> None:
+    found = [replace(finding(row, "x", 1.5, None), cause="unit") for row in (0, 1)]
+    page = report(path, pa.table({"x": [1.5, 2.5], "y": [1.5, 2.5]}), [*found, finding(0, "y", 1.5, None)])
+    assert page.count("a", **{"data-cause": "unit"}) == 1
+    assert "a number in another unit" in page.words
+    assert page.words[page.words.index("a number in another unit") + 1 :][:3] == ["2", "x ", "2"]
+
+
+def test_the_page_says_when_and_by_which_version_it_was_made(path: Path) -> None:
+    page = report(path, pa.table({"x": [1.5, 2.5]}))
+    assert "2026-05-03 09:07" in page.words
+    assert __version__ in page.words
+
+
+def test_columns_that_no_model_knows_are_listed_with_what_they_are_checked_for(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5], "id": ["a", "b"], "note": ["", ""]})
+    schema = Schema((Column("x", "real"), Column("id", "ignore"), Column("note", "ignore")))
+    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [])
+    write_report(path, facts, Pictured(schema, table, table, Rows(table), checked={"id": "odd forms"}), [])
+    assert {"id: checked for odd forms.", "note: not checked."} <= set(Page(path).words)
+
+
+def test_rules_are_listed_as_far_as_one_would_read_them(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5]})
+    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [])
+    rules = [f"rule {number}" for number in range(40)]
+    write_report(path, facts, Pictured(infer_schema(table), table, table, Rows(table), rules=rules), [])
+    assert {"rule 0", "rule 29", "10 more rules"} <= set(Page(path).words)
 
 
 # ---------------------------------------------------------------- nothing of the table is run
@@ -205,7 +259,9 @@ def test_30_columns_and_100_000_rows_make_less_than_3_mb(path: Path) -> None:
     held = len(page.data["lines"])
     assert 10_000 < held < 100_000
     assert f"This page holds the {held:,} most suspicious of 100,000 findings; all are in findings.csv." in page.text
-    assert FINDINGS_BYTES * 0.9 < len(page.scripts[0]) <= FINDINGS_BYTES + 1_000
+    room = FINDINGS_BYTES + ROWS_BYTES
+    assert room * 0.9 < len(page.scripts[0]) <= room + 1_000
+    assert 1_000 < len(page.data["rows"]) < held  # rows that can be opened
 
 
 def test_many_columns_do_not_make_the_page_large(path: Path) -> None:

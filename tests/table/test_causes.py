@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import Default
+from cellmend.table.causes.named import MEANINGS
 from cellmend.table.causes.numbers import (
+    NUMBER_CAUSES,
     LostSign,
     OtherUnit,
     Strays,
@@ -23,6 +26,14 @@ from cellmend.table.causes.numbers import (
 )
 
 CAUSES = {cause.name: cause for cause in SLIPS}
+PAGE = Path(__file__).parents[2] / "docs" / "causes.md"
+
+
+def test_every_cause_has_a_meaning_and_a_line_in_the_docs() -> None:
+    assert {*CAUSES, *NUMBER_CAUSES, Default().name} <= set(MEANINGS)
+    lines = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    told = {cells[1].strip(): cells[2].partition(":")[0].strip() for cells in lines}
+    assert {name: told[name] for name in MEANINGS} == MEANINGS
 
 
 @pytest.mark.parametrize(
@@ -42,6 +53,8 @@ CAUSES = {cause.name: cause for cause in SLIPS}
         ("spaced", "NEWYORK", "NEW YORK", 9),
         ("framed", "KINGS***", "KINGS", 20),  # before or after, ten kinds of signs
         ("reversed", "nossreP nafetS", "Stefan Persson", 1),
+        ("scrambled", "Xyz-abc 7", "Xpq-cbc 7", 4**3 / 0.03**3),  # three letters kept, three of 25 others
+        ("truncated", "Rockingham Cou", "Rockingham County", 17),
     ],
 )
 def test_the_chance_of_a_slip(cause: str, seen: str, meant: str, one_of: int) -> None:

@@ -130,9 +130,9 @@ def test_nothing_slipped_where_nothing_is_missing() -> None:
 
 
 def test_a_suspect_hides_its_cell_only_if_it_is_probable_and_says_nothing() -> None:
-    assert Suspect(0, 0, 0.9, (), "", readable=False).hidden
-    assert not Suspect(0, 0, 0.4, (), "", readable=False).hidden
-    assert not Suspect(0, 0, 0.9, (), "", readable=True).hidden
+    assert Suspect(0, 0, 0.9, (), "", cause="unreadable", readable=False).hidden
+    assert not Suspect(0, 0, 0.4, (), "", cause="unreadable", readable=False).hidden
+    assert not Suspect(0, 0, 0.9, (), "", cause="unreadable", readable=True).hidden
 
 
 def test_a_clean_table_has_no_suspects() -> None:

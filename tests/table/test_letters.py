@@ -120,3 +120,29 @@ def test_new_texts_are_judged_alike_whatever_others_come_with_them() -> None:
 def test_prose_is_not_looked_at(monkeypatch) -> None:
     monkeypatch.setattr("cellmend.table.explained.MOST_LETTERS", 20)
     assert learn_texts({"note": {"a long and unique remark": 1}, "city": {"Rome": 9, "Roma": 1}}).keys() == {"city"}
+
+
+def test_a_default_that_stands_in_many_columns_is_no_value_of_any() -> None:
+    cities = {f"{name} {end}": 9 for name in ("Ulm", "Bonn", "Trier", "Jena") for end in ("East", "West", "North")}
+    sizes = {"small": 40, "medium": 40, "large": 40}
+    learned = learn_texts({"city": cities | {"-1": 12}, "size": sizes | {"-1": 12}})
+    assert all(learned[name].verdicts["-1"].cause == "default" for name in learned)
+    again = learn_texts({"city": cities | {"-1": 12}, "birthplace": cities | {"-1": 12}})
+    assert "-1" not in again["city"].verdicts, "columns of the same values vouch for each other"
+
+
+def test_a_word_that_stands_where_numbers_should_is_a_default_elsewhere_too() -> None:
+    sizes = {"small": 40, "medium": 40, "large": 40, "Some college": 9}
+    assert "Some college" not in learn_texts({"size": sizes})["size"].verdicts
+    verdict = learn_texts({"size": sizes}, {"Some college"})["size"].verdicts["Some college"]
+    assert (verdict.cause, verdict.meant) == ("default", ())
+
+
+def test_a_new_name_of_the_same_form_is_no_scramble_unless_many_are() -> None:
+    lands = {"Germany": 500, "Austria": 300, "Hungary": 200, "Romania": 90}
+    found = learn_texts({"land": lands | {"Denmark": 1}})["land"].verdicts
+    assert "Denmark" not in found or found["Denmark"].suspicion < 0.5
+    levels = {"founder non-finance": 600, "privatized and resources": 300, "inherited": 300}
+    spoiled = ("fktndag bub-donahct", "prnvxtpeev znf egfogrzqw", "foqndwr npn-fihanxe", "privzqilev anp rxsojrqes")
+    verdicts = learn_texts({"type": levels | dict.fromkeys(spoiled, 1)})["type"].verdicts
+    assert {verdicts[text].cause for text in spoiled} == {"scrambled"}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cellmend.table.dates import Dates
 from cellmend.table.notation import (
     describe_columns,
+    describe_together,
     learn_notation,
     learn_notations,
     notations_from_json,
@@ -84,7 +85,6 @@ def test_a_unit_belongs_to_the_column_however_it_is_spelled() -> None:
         ["A12", "B7", "C9"],
         ["555-1234", "555-9876"],
         ["1.2.3", "1.2.4"],
-        ["12:30", "13:45"],
         ["<=50K", ">50K"],
         ["50 up", "50 down"],
         ["10-20", "20-30"],
@@ -97,7 +97,7 @@ def test_a_unit_belongs_to_the_column_however_it_is_spelled() -> None:
         ["", "NA"],
     ],
 )
-def test_codes_names_times_and_versions_are_text(texts: list[str]) -> None:
+def test_codes_names_and_versions_are_text(texts: list[str]) -> None:
     assert learn_notation(pa.array(texts)) == Words()
 
 
@@ -204,6 +204,12 @@ def test_a_word_that_often_stands_for_a_number_means_missing() -> None:
     assert learn_notation(pa.array(["low", "high", "low", "1", "2"] * 5)) == Words()
 
 
+def test_a_word_among_few_numbers_with_a_unit_is_a_level_like_them() -> None:
+    assert learn_notation(pa.array(["studio", "1br", "2br", "3br"] * 20)) == Words()
+    rents = [f"{amount} USD" for amount in range(400, 480)] + ["free"] * 10
+    assert isinstance(learn_notation(pa.array(rents)), Numbers)
+
+
 def test_a_unit_that_hardly_any_cell_has_is_strange() -> None:
     texts = pa.array([f"{number} patients" for number in range(99)] + ["7 paxients", "7"])
     reader = learn_notation(texts)
@@ -250,6 +256,24 @@ def test_what_holds_for_a_whole_column_is_said_once_and_can_be_tidied() -> None:
     assert tidied["ibu"].to_pylist() == ["60", "", "70", ""]
     assert tidied["abv"].to_pylist() == ["0.05", "0.06", "0.07", "0.05"]
     assert tidied["city"] == table["city"]
+
+
+def test_columns_that_say_the_same_share_one_sentence() -> None:
+    shares = {f"share {place}": ["5 %", "N/A", "7 %", "9 %"] for place in range(13)}
+    table = pa.table({**shares, "ibu": ["60", "?", "70", "80"]})
+    assert describe_together(table, learn_notations(table, {})) == [
+        "share 0, share 1, share 2, share 3, share 4 and 8 more: numbers with the unit %; 5 % is read as 5.",
+        "13 cells in share 0, share 1, share 2, share 3, share 4 and 8 more say N/A, read as missing.",
+        "ibu: 1 cell says ?, read as missing.",
+    ]
+
+
+def test_numbers_in_sentences_have_the_decimal_mark_of_the_column() -> None:
+    comma, point = (learn_notation(pa.array(texts)) for texts in (["1,5", "2,25"], ["1.5", "2.25"]))
+    assert comma is not None
+    assert point is not None
+    assert (comma.in_words(1.25), comma.in_words(3)) == ("1,25", "3")
+    assert point.in_words(1.25) is None
 
 
 def test_dates_of_another_form_are_read_and_rewritten() -> None:

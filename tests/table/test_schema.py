@@ -150,3 +150,12 @@ def test_a_schema_is_saved_and_loaded(tmp_path) -> None:
     schema = Schema((Column("size", "ordinal", ("S", "M", "L")), Column("id", IGNORE, reason="identifier")))
     schema.save(tmp_path / "schema.yaml")
     assert Schema.load(tmp_path / "schema.yaml") == schema
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: 2024-13-45", "a: !!timestamp x", "a: !!bool x", "a: {kind: real, 1: x, b: y}", "[" * 2000, "a: !!int x"],
+)
+def test_yaml_that_makes_its_reader_stumble_is_one_sentence(text: str) -> None:
+    with pytest.raises(SchemaError, match="schema"):
+        Schema.from_yaml(text)

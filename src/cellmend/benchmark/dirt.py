@@ -35,6 +35,7 @@ class Pair:
     clean: pd.DataFrame
     wrong: NDArray[np.bool_]  # (N, D) and not empty
     empty: NDArray[np.bool_]  # (N, D)
+    kinds: NDArray[np.object_] | None = None  # (N, D) what each error is, if that is known
 
 
 def pairs() -> list[str]:
@@ -139,7 +140,8 @@ def _by_kind(pair: Pair, hits: NDArray[np.bool_]) -> dict[str, list[int]]:
     values = {name: set(pair.clean[name]) for name in pair.clean}
     for row, column in zip(*np.nonzero(pair.wrong), strict=True):
         name = pair.dirty.columns[column]
-        kind = kind_of_error(pair.dirty.iat[row, column], pair.clean.iat[row, column], values[name])
+        seen, meant = pair.dirty.iat[row, column], pair.clean.iat[row, column]
+        kind = kind_of_error(seen, meant, values[name]) if pair.kinds is None else pair.kinds[row, column]
         every[kind] += 1
         found[kind] += int(hits[row, column])
     return {kind: [found[kind], count] for kind, count in sorted(every.items())}

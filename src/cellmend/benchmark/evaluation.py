@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -17,13 +18,14 @@ from cellmend.benchmark.methods import CEILING, METHODS
 from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
 from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
-from cellmend.findings.finding import Mended
+from cellmend.findings.finding import Finding, Mended
 from cellmend.settings import check_number
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import understand
 from cellmend.table.schema import Schema
 from cellmend.table.values import family, level_text, plain
 
+SHOWN_COLUMNS = 5  # in which a cause acted most often
 RIGHT = 0.05  # standard deviations that a repaired number may be off
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
 BASELINES = tuple(
@@ -119,6 +121,7 @@ class Evaluation:
     columns: int
     by_kind: pa.Table  # kind, errors, found, avpr, repaired, repair_error
     by_column: pa.Table  # column, errors, found, precision, avpr, repaired, repair_error
+    by_cause: pa.Table  # cause, flagged, precision, columns: which causes the findings name, and where
     overall: dict[str, float]  # NaN where there is nothing to measure
     baselines: pa.Table | None  # method, avpr, repaired, repair_error; the latter of all errors in modelled columns
 
@@ -130,6 +133,7 @@ class Evaluation:
             "overall": {name: None if np.isnan(value) else value for name, value in self.overall.items()},
             "by_kind": self.by_kind.to_pylist(),
             "by_column": self.by_column.to_pylist(),
+            "by_cause": self.by_cause.to_pylist(),
             "baselines": None if self.baselines is None else self.baselines.to_pylist(),
         }
 
@@ -173,6 +177,7 @@ def evaluate(
         columns=errors.table.num_columns,
         by_kind=by_kind(errors, outcome, mended.matrix),
         by_column=by_column(errors, outcome, mended.matrix, flagged),
+        by_cause=by_cause(errors, mended.found),
         overall=overall(errors, outcome, mended, flagged),
         baselines=_compare(errors, fitted, mended.matrix, baselines, seed) if baselines else None,
     )
@@ -227,6 +232,26 @@ def by_column(errors: Injected, outcome: Outcome, suspicion: Floats, flagged: Ma
             lines.append({"column": name, "precision": precision, "avpr": avpr} | measures)
     shown = ("errors", "found", "precision", "avpr", "repaired", "repair_error")
     return _as_table(lines, {"column": pa.string()}, shown)
+
+
+def by_cause(errors: Injected, found: Sequence[Finding]) -> pa.Table:
+    """How often each cause was named, the most frequent first, how often rightly, and in which columns."""
+    places = {name: place for place, name in enumerate(errors.table.column_names)}
+    by_name: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_name.setdefault(finding.cause, []).append(finding)
+    lines = [
+        (
+            cause,
+            len(own),
+            float(np.mean([errors.mask[each.row, places[each.column]] for each in own])),
+            ", ".join(column for column, _ in Counter(each.column for each in own).most_common(SHOWN_COLUMNS)),
+        )
+        for cause, own in sorted(by_name.items(), key=lambda pair: -len(pair[1]))
+    ]
+    types = {"cause": pa.string(), "flagged": pa.int64(), "precision": pa.float64(), "columns": pa.string()}
+    columns = zip(*lines, strict=True) if lines else ([] for _ in types)
+    return pa.table([pa.array(cells, type_) for cells, type_ in zip(columns, types.values(), strict=True)], list(types))
 
 
 def _as_table(lines: Sequence[Mapping[str, Any]], first: Mapping[str, pa.DataType], numbers: Sequence[str]) -> pa.Table:

@@ -17,7 +17,9 @@ import torch
 
 from cellmend.benchmark.corruption import LAYOUTS, corrupt
 from cellmend.benchmark.datasets import FURTHER_TABLES, LAYOUT_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
+from cellmend.benchmark.decided import measure_decisions
 from cellmend.benchmark.dirt import load_pair, measure_pair, pairs
+from cellmend.benchmark.log import LOG, LOG_ROWS, make_log
 from cellmend.benchmark.methods import CEILING, METHODS, Setting, choose, dataset_of
 from cellmend.benchmark.metrics import all_cells_ap, calibration, cell_avprs, repair_errors, row_auc, row_avpr
 from cellmend.benchmark.results import Outcome, Results, Run
@@ -58,6 +60,7 @@ _THREE_LEVELS = (0.01, 0.05, 0.2)
 _LAYOUT_NOISES = ("laplace4-0.5", "small", "other-row", "unit")
 SHARES = {"rows": (0.0, 0.014, 0.07, 0.3), "columns": (0.0, 0.014, 0.07, 0.3), "cells": (0.0, 0.003, 0.014, 0.2)}
 REAL_ERRORS = "real"  # in place of a noise: the table has its own errors
+DECIDED = "decided"  # the same, and people answer questions about it
 EXPERIMENTS: dict[str, Experiment] = {
     "detection": Experiment("finding rows and cells, Gaussian + uniform noise (Figs. 2 and 3)", _ALL),
     "l2": Experiment(
@@ -108,10 +111,26 @@ EXPERIMENTS: dict[str, Experiment] = {
         levels=(0.0, 1.0, 2.0, 3.0),
         most_rows=12_000,
     ),
+    "log": Experiment(
+        "a log of 50,000 rows with spikes, stuck sensors and shifts",
+        ("cellmend",),
+        noises=(REAL_ERRORS,),
+        seeds=1,
+        tables=(LOG,),
+        levels=(None,),
+    ),
     "dirt": Experiment(
         "really dirty tables, clean versions known",
         ("cellmend",),
         noises=(REAL_ERRORS,),
+        seeds=1,
+        tables=(),
+        levels=(None,),
+    ),
+    "decisions": Experiment(
+        "the same after answers about 5, 10 and 20 rows, and about 20, 50 and 100 cells",
+        ("cellmend",),
+        noises=(DECIDED,),
         seeds=1,
         tables=(),
         levels=(None,),
@@ -268,7 +287,7 @@ def make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> Ma
 
 def _make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> list[Outcome]:
     first = group[0][0]
-    if first.noise == REAL_ERRORS:
+    if first.noise in (REAL_ERRORS, DECIDED):
         return [_on_real_errors(fit[0], device) for fit in group for _ in fit]
     dataset, method = dataset_of(first.table, EXPERIMENTS[first.experiment].most_rows), METHODS[first.method]
     setting = choose(first.table, _fitted(first.method), device) if choice is None else choice
@@ -286,11 +305,12 @@ def _make(group: list[Fit], choice: Setting | None, device: str, jobs: int) -> l
 
 def _on_real_errors(run: Run, device: str) -> Outcome:
     """A table with its own errors, as a user would give it: nothing is said of its columns."""
-    pair = load_pair(run.table)
+    pair = make_log(LOG_ROWS, run.seed) if run.table == LOG else load_pair(run.table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)
         mender = CellMender(random_state=run.seed, device=device).fit(pair.dirty)
-    return {"status": "ok", "choice": {}} | measure_pair(mender, pair)
+    measured = measure_pair(mender, pair) if run.noise == REAL_ERRORS else measure_decisions(mender, pair)
+    return {"status": "ok", "choice": {}} | measured
 
 
 def _measure_fit(dataset: Dataset, fit: Fit, detector: Any, dirty: tuple[Any, Any]) -> list[Outcome]:

@@ -25,6 +25,7 @@ from cellmend.model.columns import EncodedColumn, LevelColumn, NumberColumn
 from cellmend.model.encoding import TableEncoder
 from cellmend.table.dates import Dates
 from cellmend.table.frames import Frame, read_frame
+from cellmend.table.notation import MOMENTS
 from cellmend.table.reader import Given, understand_columns
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import IGNORE
@@ -207,7 +208,7 @@ def _noisy(rng: Rng, target: Target, rows: Ints) -> Slip:
     """Noise of five standard deviations, as in the paper; dates keep their time of day, counts never fall below 0."""
     _, sd = target.mean_and_sd
     noise = NOISES["gaussian"].draw(rng, len(rows)) * sd
-    numbers = target.numbers(rows) + (np.round(noise) if isinstance(target.notation, Dates) else noise)
+    numbers = target.numbers(rows) + (np.round(noise) if isinstance(target.notation, MOMENTS) else noise)
     return Slip(target.write(np.abs(np.round(numbers)) if target.kind == "count" else numbers))
 
 
@@ -282,7 +283,7 @@ def _mistyped(rng: Rng, target: Target, rows: Ints) -> Slip:
     draws = rng.random((len(rows), 3)).tolist()
     made = [misspelled(text, *each) if text else None for text, each in zip(texts, draws, strict=True)]
     cells = pa.array(made, target.cells.type)
-    if target.decimals is None or isinstance(target.notation, Dates):
+    if target.decimals is None or isinstance(target.notation, MOMENTS):
         return Slip(cells)
     numbers = as_numbers(target.read(cells))
     coarse = np.isnan(numbers) | np.isclose(numbers, np.round(numbers, target.decimals), rtol=1e-12, atol=0.0)
@@ -312,7 +313,7 @@ def _copied(rng: Rng, target: Target, rows: Ints) -> Slip:
 
 
 def _is_quantity(target: Target) -> bool:
-    return target.holds_numbers and not isinstance(target.notation, Dates)
+    return target.holds_numbers and not isinstance(target.notation, MOMENTS)
 
 
 KINDS_OF_ERRORS: dict[str, Kind] = {

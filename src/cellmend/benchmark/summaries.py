@@ -450,6 +450,19 @@ def _dirt(runs: pd.DataFrame) -> list[Chart | Sheet]:
     return [Sheet("Really dirty tables, cells that are empty left out", header, lines, ["Means over the tables."])]
 
 
+def _decisions(runs: pd.DataFrame) -> list[Chart | Sheet]:
+    """Each folder of dirty tables: F1 of cells and of repairs before any answer, and after more and more of them."""
+    asked = [key.removeprefix("f1 ") for key in runs if key.startswith("f1 ")]
+    folders = runs.assign(folder=runs.table.str.split("/").str[0]).groupby("folder")
+    lines = [
+        [name, str(len(part)), what.replace("_", " "), *(number(part[f"{what} {when}"].mean()) for when in asked)]
+        for name, part in folders
+        for what in ("f1", "repair_f1", "precision")
+    ]
+    header = ["folder", "tables", "measure", *asked]
+    return [Sheet("Dirty tables and people's answers, empty cells left out", header, lines, ["Means over the tables."])]
+
+
 EXPERIMENTS = {
     "detection": Experiment("Detection", "How well are corrupted rows and cells found?", _detection),
     "l2": Experiment("Regularisation", "How much do the rivals owe to L2, which needs labelled data to tune?", _l2),
@@ -467,4 +480,5 @@ EXPERIMENTS = {
     "unseen-tables": Experiment("Unseen tables", "Is it so on tables that nobody tuned on?", _unseen_tables),
     "layouts": Experiment("Layouts", "Does it matter where the errors lie, and how many they are?", _layouts),
     "dirt": Experiment("Dirty tables", "What is found of the errors that people really make?", _dirt),
+    "decisions": Experiment("Decisions", "How much do people's answers help, and how many does it take?", _decisions),
 }

@@ -27,7 +27,7 @@ from cellmend.estimator import CellMender, load
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
-from cellmend.model.hidden import hidden_ratio, hidden_ratios
+from cellmend.model.hidden import hidden_ratios
 from cellmend.model.learning import climb, lesson
 from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
@@ -125,7 +125,13 @@ def train_together(config: Mapping[str, object]) -> None:
         return clean_priors(ratio, cells.observed, rates)
 
     settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept)))
-    history = climb(network, lesson(cells, settings, revise), settings, mender.model_.seed, watch=watch)
+    history = climb(
+        network,
+        lesson(cells, settings, revise, suspicions.first_alpha(mender.alpha)),
+        settings,
+        mender.model_.seed,
+        watch=watch,
+    )
     mender.model_ = replace(
         mender.model_,
         network=network,
@@ -146,9 +152,9 @@ def fresh_network(mender: CellMender) -> RVAE:
 
 def calibrated(network: RVAE, cells: Cells, team: Together, suspicions: Suspicions, alpha: float) -> Calibration:
     """Error rates and the threshold of `predict`, from rows of all processes."""
-    ratio, observed = team.some(hidden_ratio(network, cells), cells.observed)
+    ratio, by_chance, observed = team.some(*hidden_ratios(network, cells), cells.observed)
     judged = Cells(team.some(cells.values)[0], observed)
-    rates = suspicions.estimate(ratio, observed, rare=RARE_SHARE)
+    rates = suspicions.settle(ratio, by_chance, observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, judged, rates).numpy()
     return Calibration(rates, float(np.quantile(-scores, 1 - alpha)), "hidden")
 

@@ -7,6 +7,7 @@ old bytes everywhere else, "007", "1.50" and trailing spaces included.
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -84,6 +85,16 @@ class CsvText:
     def _plain_encoding(self) -> str:
         """UTF-16 in the order of its mark, which is written apart."""
         return MARKED.get(self.mark, self.encoding)
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The line of the file, from 1, in which each row starts, (N,).
+
+        >>> read_csv_text(b'id,x\\n"a\\nb",1\\n\\nc,2\\n', "a.csv").line_numbers.tolist()
+        [2, 5]
+        """
+        breaks = np.flatnonzero(np.frombuffer(self.content, dtype=np.uint8) == _line_end(self.content))
+        return np.searchsorted(breaks, self.starts[1:]) + 1
 
     @property
     def names(self) -> list[str]:
@@ -181,8 +192,7 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     ([0, 4, 13], [3, 11, 16])
     """
     data = np.frombuffer(content, dtype=np.uint8)
-    newline = NEWLINE if NEWLINE in content else RETURN
-    breaks = np.flatnonzero(data == newline)
+    breaks = np.flatnonzero(data == _line_end(content))
     if QUOTE in content:
         lines = list(islice(filter(None, content.splitlines()), LOOKED_AT))
         breaks = _outside_quotes(content, data, breaks, delimiter or tell_delimiter(lines, content))
@@ -193,6 +203,17 @@ def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.in
     return starts[whole], ends[whole]
 
 
+def _line_end(content: bytes) -> int:
+    """The byte that ends lines: that which ends the header. Within quotes may stand another one."""
+    is_quoted = False
+    for found in re.finditer(rb'"|\r?\n|\r', content):
+        if found[0] == b'"':
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            return found[0][-1]
+    return NEWLINE if NEWLINE in content else RETURN
+
+
 def _outside_quotes(
     content: bytes, data: NDArray[np.uint8], breaks: NDArray[np.int64], delimiter: str
 ) -> NDArray[np.int64]:
@@ -201,12 +222,14 @@ def _outside_quotes(
     Quotes are in pairs where they open and close fields: a break with an even number before it is outside. Where a
     quote stands elsewhere (5" pipe), lines are gone through one by one.
     """
-    edges = list(b"\n\r" + delimiter.encode())
-    opening = (data == QUOTE) & np.isin(np.concatenate([[NEWLINE], data[:-1]]), edges)
-    closing = (data == QUOTE) & np.isin(np.concatenate([data[1:], [NEWLINE]]), edges)
-    if ((data == QUOTE) & ~opening & ~closing).any() or np.count_nonzero(data == QUOTE) % 2:
+    quotes = np.flatnonzero(data == QUOTE)
+    is_edge = np.zeros(256, dtype=bool)
+    is_edge[list(b"\n\r" + delimiter.encode())] = True
+    opening = is_edge[data[np.maximum(quotes - 1, 0)]] | (quotes == 0)
+    closing = is_edge[data[np.minimum(quotes + 1, len(data) - 1)]] | (quotes == len(data) - 1)
+    if not (opening | closing).all() or len(quotes) % 2:
         return _outside_quotes_slowly(content, breaks, delimiter)
-    return breaks[np.cumsum(data == QUOTE)[breaks] % 2 == 0]
+    return breaks[np.searchsorted(quotes, breaks) % 2 == 0]
 
 
 def _outside_quotes_slowly(content: bytes, breaks: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
+from numpy.typing import NDArray
 from pyarrow.fs import FileSystem, FileType
 
 from cellmend.errors import FileError
@@ -81,6 +83,12 @@ class TableFile:
     def suffix(self) -> str:
         """How the name of a copy of the same kind ends, such as ".csv.gz"."""
         return self.kind + next((end for end, name in COMPRESSIONS.items() if name == self.compression), "")
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64] | None:
+        """Where each row starts, as an editor or a spreadsheet counts the lines of the file; None if it has none."""
+        original = self.csv or self.original
+        return None if original is None else original.line_numbers
 
     def write_changed(self, path: Path, changed: pa.Table, changes: Changes, marks: Marks | None = None) -> None:
         """Write a copy of the same kind: `changes` of text into a CSV file, the cells of `changed` into others.

@@ -17,14 +17,14 @@ def write_guarded(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]
     """A new file with these columns and rows, all cells as text."""
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(names)
+        writer.writerow([guarded(name) for name in names])
         writer.writerows([guarded(cell) for cell in row] for row in rows)
 
 
 def read_guarded(path: Path) -> list[dict[str, str]]:
     """The lines of such a file, as text, with the marks against formulas taken away."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [{name: unguarded(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+        return [{unguarded(name): unguarded(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
 
 
 def guarded(text: str) -> str:

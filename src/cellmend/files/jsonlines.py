@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cellmend.errors import FileError
 from cellmend.files.cells import column_of, differences, typed_like
@@ -25,6 +27,11 @@ class JsonLines:
     places: list[int]  # (N,) the line of each row
     table: pa.Table
     notes: tuple[str, ...] = ()
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The line of the file, from 1, in which each row stands, (N,)."""
+        return np.array(self.places, dtype=np.int64) + 1
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; a line in which none differs is as it was."""

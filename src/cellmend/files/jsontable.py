@@ -25,6 +25,11 @@ class JsonTable:
     table: pa.Table
     notes: tuple[str, ...] = ()
 
+    @property
+    def line_numbers(self) -> None:
+        """Rows of JSON have no lines of their own."""
+        return None
+
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; byte by byte as it was if none differs."""
         differ = differences(self.table, changed)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cellmend.errors import FileError, did_you_mean
 from cellmend.files.cells import as_text, column_of, differences, typed_like
@@ -32,6 +34,11 @@ class Workbook:
     columns: list[int]  # (D,) likewise
     table: pa.Table
     notes: tuple[str, ...] = ()
+
+    @property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """The row of the sheet, as it counts them, in which each row stands, (N,)."""
+        return self.top + np.arange(self.table.num_rows)
 
     def with_table(self, changed: pa.Table, marks: Marks | None = None) -> bytes:
         """The workbook with the cells of this table, and flagged ones coloured and commented; all else is as it was."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
-from cellmend.findings.wording import Wording
+from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
+from cellmend.table.causes import named
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
@@ -32,11 +33,14 @@ def explain(
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
-    if suspect is not None and suspect.readable and len(suspect.meant) == 1:  # the value is known, only badly written
-        repair, why = suspect.meant[0], suspect.reason
+    cause = named.UNLIKE_ROW if suspect is None else suspect.cause
+    known = suspect is not None and suspect.readable and len(suspect.meant) == 1  # and only badly written
+    if suspect is not None and (suspect.related or known):
+        repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)
-        if suspect.meant and (fits or np.isnan(expected.meant)):
+        # Of few numbers the one that the row makes likeliest, whatever the suspect says.
+        if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
         else:
             rounded = words.rounded(column, value, expected)
@@ -47,6 +51,7 @@ def explain(
         slip = slipped_point(expected, column, words) if abstain else None
         if slip is not None:
             repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
+            cause = named.POINT
     if repair is None:
         why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
     return Finding(
@@ -58,6 +63,7 @@ def explain(
         low=_bound(low, words, column),
         high=_bound(high, words, column),
         reason=why,
+        cause=cause,
     )
 
 
@@ -71,9 +77,9 @@ def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
     """A cell of a column that is not modelled, from what the column itself has against it."""
     name = table.names[suspect.column]
     value = table.arrow.column(suspect.column)[suspect.row].as_py()
-    repair = suspect.meant[0] if suspect.meant else None
+    repair = held_as(table, suspect.column, suspect.meant[0]) if suspect.meant else None
     why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
-    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why)
+    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why, suspect.cause)
 
 
 def _reached(expected: Expectation, column: EncodedColumn) -> bool:
@@ -103,7 +109,8 @@ def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) 
 def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
     chance = expected.likely[0][1] if expected.likely else 0.0
     is_open = column.is_open(expected.low, expected.high, chance) or expected.outside or not _reached(expected, column)
-    return None if abstain and is_open else words.write(column, expected.repair)
+    best = expected.meant if column.few else expected.repair  # of few numbers one that the column has
+    return None if abstain and is_open else words.write(column, best)
 
 
 def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) -> Any:
@@ -119,11 +126,12 @@ def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> 
     return f"{_listed(named)} are all possible" if len(named) > 1 else "no value is likely"
 
 
-def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | None:
-    """A bound as a number; what is said otherwise, as dates are, has none."""
+def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
+    """A bound as a number, or a date as its column writes it; levels have none."""
+    if not isinstance(bound, int | float):
+        return None
     notation = words.table.notations.get(column.name)
-    is_number = isinstance(bound, int | float) and (notation is None or notation.in_words(bound) is None)
-    return float(bound) if is_number else None
+    return float(bound) if notation is None else notation.bound(bound)
 
 
 def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
@@ -169,7 +177,7 @@ def swapped(findings: Sequence[Finding]) -> list[Finding]:
     """
     by_row: dict[int, list[int]] = {}
     for place, finding in enumerate(findings):
-        if finding.low is not None and finding.repair is not None and not np.isnan(_number(finding)):
+        if isinstance(finding.low, float) and finding.repair is not None and not np.isnan(_number(finding)):
             by_row.setdefault(finding.row, []).append(place)
     changed = list(findings)
     for places in by_row.values():
@@ -184,7 +192,7 @@ def swapped(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _fits(one: Finding, other: Finding) -> bool:
-    if other.low is None or other.high is None:
+    if not isinstance(other.low, float) or not isinstance(other.high, float):
         return False
     return other.low <= _number(one) <= other.high and _number(one) != _number(other)
 
@@ -198,4 +206,4 @@ def _number(finding: Finding) -> float:
 
 def _swap(one: Finding, other: Finding) -> Finding:
     reason = f"{one.column} is {shortened(one.value)}; it looks swapped with {other.column}"
-    return replace(one, repair=other.value, reason=reason)
+    return replace(one, repair=other.value, reason=reason, cause=named.EXCHANGED)

@@ -17,12 +17,14 @@ from cellmend.errors import SettingError, did_you_mean
 from cellmend.findings.expectation import Expectation, expect, with_reasons
 from cellmend.findings.explanation import explain, explain_suspect, left_as_found, swapped
 from cellmend.findings.finding import Finding, Mended
+from cellmend.findings.keeping import in_keeping
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
 from cellmend.model.judge import Judge
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
+from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.texts import Unread
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
@@ -47,11 +49,11 @@ class Finder:
         table, settings = encoded.table, self.judge.settings
         refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
-        suspects = {(each.row, each.column): each for each in table.suspects}
+        suspects = self.judge.suspects(table, suspicion, flagged)
         modelled = set(self.encoder.positions)
         ranked = [
             (_exact(each.suspicion), explain_suspect(each, table))
-            for each in table.suspects
+            for each in suspects.values()
             if each.column not in modelled and flagged[each.row, each.column]
         ]
         for rank, expected in self._expectations(encoded, words, suspects, suspicion, flagged):
@@ -59,8 +61,11 @@ class Finder:
             finding = explain(expected, float(suspicion[cell]), suspects.get(cell), words, abstain=self.abstains)
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
-        found = [left_as_found(each, settings.repair_from, settings.protect) for _, each in ranked]
-        return swapped(found) if self.abstains else found
+        found = [finding for _, finding in ranked]
+        if self.abstains:
+            rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
+            found = in_keeping(swapped(found), table, rules)
+        return [left_as_found(each, settings.repair_from, settings.protect) for each in found]
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""
@@ -119,7 +124,7 @@ class Finder:
         for examined in self.judge.examine(encoded, rows=np.flatnonzero(where.any(axis=1))):
             rows, cells, network = examined.rows, examined.cells, self.judge.model.network
             own = torch.from_numpy(where[rows]).to(cells.values.device)
-            expected = expect(network, cells, examined.seen, own, words.meant(rows, suspects))
+            expected = expect(network, cells, examined.seen, own, words.meant(rows, suspects, where[rows]))
             why = [each for each in expected if suspicion[rows[each.row], positions[each.column]] >= least]
             others = [each for each in expected if suspicion[rows[each.row], positions[each.column]] < least]
             ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)

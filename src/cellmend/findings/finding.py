@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cellmend.table.causes.named import UNLIKE_ROW
 from cellmend.table.frames import Frame
 from cellmend.table.readtable import ReadTable
 from cellmend.table.values import as_text
@@ -22,12 +23,14 @@ FINDINGS = pa.schema(
         ("value", pa.string()),
         ("suspicion", pa.float64()),
         ("repair", pa.string()),
-        ("low", pa.float64()),
+        ("low", pa.float64()),  # of dates none, where a column must have one type
         ("high", pa.float64()),
         ("reason", pa.string()),
+        ("cause", pa.string()),
     ]
 )
 MIXED = ("value", "repair")  # of any type, written as text where a column must have one
+BOUNDS = ("low", "high")  # numbers, and of dates text
 SHOWN_IN_NOTEBOOKS = 50
 
 
@@ -40,9 +43,10 @@ class Finding:
     value: Any
     suspicion: float  # probability that the cell is corrupted
     repair: Any  # None: no value is likely enough
-    low: float | None  # the clean component's central 90 %, where the column is ordered
-    high: float | None
+    low: float | str | None  # the clean component's central 90 %, where the column is ordered; text of dates
+    high: float | str | None
     reason: str
+    cause: str = UNLIKE_ROW  # one of causes.named.MEANINGS
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ def to_arrow(findings: Sequence[Finding], *, first_row: int = 0) -> pa.Table:
     cells["row"] = [first_row + row for row in cells["row"]]
     for name in MIXED:
         cells[name] = [None if cell is None else as_text(cell) for cell in cells[name]]
+    for name in BOUNDS:
+        cells[name] = [None if isinstance(cell, str) else cell for cell in cells[name]]
     return pa.table([pa.array(cells[each.name], each.type) for each in FINDINGS], schema=FINDINGS)
 
 
@@ -86,11 +92,12 @@ def to_frame(findings: Sequence[Finding], frame: Frame) -> Any:
     """The findings as a DataFrame of the user's kind, pandas for an array.
 
     `value` and `repair` may be text in one line and a number in the next. pandas holds them as they are; other kinds
-    need one type a column, so there they are text.
+    need one type a column, so there they are text. `low` and `high` of dates only pandas has, as text.
     """
     written = frame.frame_of(to_arrow(findings))
     if frame.gives_pandas:
-        for name in MIXED:
+        has_dates = any(isinstance(finding.low, str) for finding in findings)
+        for name in (*MIXED, *BOUNDS) if has_dates else MIXED:
             cells = (getattr(finding, name) for finding in findings)
             written[name] = np.fromiter(cells, dtype=object, count=len(findings))
     return written

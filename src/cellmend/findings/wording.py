@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from cellmend.model.encoding import TableEncoder
 from cellmend.table.frames import Change
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.texts import Notation
-from cellmend.table.values import as_text, shortened
+from cellmend.table.values import as_text, family, shortened
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ class Wording:
 
     def read(self, column: EncodedColumn, texts: Sequence[str]) -> list[float]:
         """Texts of a column as model values; those that it does not know are left out."""
-        notation = self.table.notations.get(column.name)
-        values = pa.chunked_array([pa.array(texts, pa.string())])
-        understood = values if notation is None else pa.chunked_array([notation.read(values).values])
+        notation, place = self.table.notations.get(column.name), self.table.names.index(column.name)
+        if family(self.table.arrow.schema.field(place).type) == "text" and notation is not None:
+            values = notation.read(pa.chunked_array([pa.array(texts, pa.string())])).values
+        else:
+            values = pa.array([held_as(self.table, place, text) for text in texts])
+            values = values if notation is None else notation.understand(pa.chunked_array([values]))
+        understood = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values])
         return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
 
     def writers(self) -> dict[int, Callable[[Any], Any]]:
@@ -63,15 +68,24 @@ class Wording:
             if pa.types.is_temporal(types[names.index(name)]) or self.table.frame.holds_text(names.index(name))
         }
 
-    def meant(self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect]) -> Meant:
-        """Of cells of these rows the model values that may have been meant, by place in `rows` and model column."""
+    def meant(
+        self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect], flagged: NDArray[np.bool_]
+    ) -> Meant:
+        """Of cells `flagged` (n, D) of these rows the model values that may have been meant, by place in `rows` and
+        model column: those that a suspect names, or all of a column that has few numbers."""
         places = {row: place for place, row in enumerate(rows.tolist())}
         columns = {position: d for d, position in enumerate(self.encoder.positions)}
+        few = {
+            (place, d): list(column.few)
+            for d, column in enumerate(self.encoder.columns)
+            if column.few
+            for place in np.flatnonzero(flagged[:, d]).tolist()
+        }
         return {
             (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
             for (row, position), suspect in suspects.items()
             if row in places and position in columns and suspect.meant
-        }
+        } | few
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
         """The repairs of each column, by its place in the table."""
@@ -97,7 +111,9 @@ class Wording:
         texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
         text = texts[0] if texts else suspect.meant[0]
         position = self.table.names.index(column.name)
-        return text if position in self._notations or np.isnan(meant) else column.decode_one(meant)
+        if position in self._notations or np.isnan(meant):
+            return held_as(self.table, position, text)
+        return column.decode_one(meant)
 
     def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
         """A number that only has too many decimals, without those; None if it lies where it is not expected."""
@@ -114,3 +130,14 @@ class Wording:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name
         return f"{name} {shortened(self.value(row, name))}"
+
+
+def held_as(table: ReadTable, place: int, text: str) -> Any:
+    """A text that says what a cell should be, as its column holds it: as a number, a time or a text."""
+    type_ = table.arrow.schema.field(place).type
+    if pa.types.is_temporal(type_):
+        return datetime.datetime.fromisoformat(text)
+    if family(type_) != "number":
+        return text
+    number = float(text)
+    return int(number) if number.is_integer() else number

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,18 +18,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, TableError
+from cellmend.model.grouping import Groups, group_levels, with_more
+from cellmend.model.measures import (
+    KNOTS,
+    are_gross,
+    core_of,
+    few_numbers,
+    mean_and_sd,
+    place_knots,
+    round_to,
+    usual_decimals,
+)
 from cellmend.table.frames import Change
 from cellmend.table.schema import Column
 from cellmend.table.texts import Notation
 from cellmend.table.values import Level, family, level_text, plain, rounded_text, shortened
 
-MOST_DECIMALS = 10  # a real column with more decimals than this has no resolution of its own
-RESOLUTION_SHARE = 0.95  # of the values; a few wrong cells may have more decimals
-KNOTS = 17  # of a real column, where the network's bounded input and the mixture's components lie
-GROSS = 50  # times the width of the middle half of a column's values
-TENTHS = 2.563  # deviations of a Gaussian between its lowest and its highest tenth
-ONE_VALUE = 0.6  # of the cells of a column that nearly always holds the same
-LEAST_SPREAD = 0.1  # standardised
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
@@ -56,7 +61,7 @@ class NumberColumn:
         """Model values in the user's units, at the column's resolution."""
         with np.errstate(over="ignore"):
             numbers = np.nan_to_num(self._to_units(values))
-        return numbers if self.decimals is None else _round(numbers, self.decimals)
+        return numbers if self.decimals is None else round_to(numbers, self.decimals)
 
     def decode_one(self, value: float) -> float | int:
         """One model value in the user's units."""
@@ -95,6 +100,11 @@ class NumberColumn:
         """A number in the user's units as a model value, if that lies between low and high; else None."""
         return None
 
+    @property
+    def few(self) -> tuple[float, ...]:
+        """All model values that it has, if these are few numbers; else none."""
+        return ()
+
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Where the bins of model values (n,) meet that a profile counts."""
         if len(values) == 0:
@@ -115,19 +125,20 @@ class RealColumn(NumberColumn):
     middle: float = 0.0  # where usual values lie, standardised
     spread: float = 1.0  # how wide, as a deviation, standardised: errors widen it little
     one_value: bool = False  # nearly always
+    numbers: tuple[float, ...] = ()  # the only ones that it has, if they are few, in the user's units
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
         numbers = _numbers(column.name, column.kind, values)
         numbers = numbers[~np.isnan(numbers)]  # neither gaps nor what cannot be read
-        mean, sd = _mean_and_sd(numbers[~_gross(numbers)] if robust else numbers)
-        decimals = _decimals(numbers, single=values.type == pa.float32())
+        mean, sd = mean_and_sd(numbers[~are_gross(numbers)] if robust else numbers)
+        decimals = usual_decimals(numbers, single=values.type == pa.float32())
         with np.errstate(over="ignore"):
             standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
-        usual = standardised[~_gross(numbers)]
+        usual = standardised[~are_gross(numbers)]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
-        knots, core = tuple(_knots(standardised).tolist()), _core(standardised) if robust else (0.0, 1.0, False)
-        return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core)
+        knots, core = tuple(place_knots(standardised).tolist()), core_of(standardised) if robust else (0.0, 1.0, False)
+        return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core, few_numbers(numbers))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):
@@ -142,6 +153,10 @@ class RealColumn(NumberColumn):
     def with_any_noise(self) -> Self:
         """The same, with errors anywhere."""
         return replace(self, middle=0.0, spread=1.0, one_value=False)
+
+    @property
+    def few(self) -> tuple[float, ...]:
+        return tuple(self.to_model(number) for number in self.numbers)
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
@@ -187,7 +202,7 @@ class CountColumn(NumberColumn):
         numbers = numbers[~np.isnan(numbers)]
         # Without the largest: one gross error would make the usual counts look impossible.
         usual = np.minimum(numbers, np.quantile(numbers, USUAL_COUNTS)) if len(numbers) else numbers
-        learned = cls(column.name, column.kind, *_mean_and_sd(usual), _decimals(numbers, single=False))
+        learned = cls(column.name, column.kind, *mean_and_sd(usual), usual_decimals(numbers, single=False))
         if learned.mean > FARTHEST:
             raise SchemaError(
                 f"Column {column.name!r} is count and must hold whole numbers up to {FARTHEST:,.0f}; "
@@ -203,11 +218,16 @@ class CountColumn(NumberColumn):
 
 @dataclass(frozen=True)
 class LevelColumn:
-    """A column of categories as learned: its levels; a cell is their number."""
+    """A column of categories as learned: its levels; a cell is their number.
+
+    Where there are thousands, some share an output (grouping.py): which, and with what share of it, is empty elsewhere.
+    """
 
     name: str
     kind: str
     levels: tuple[Level, ...]
+    outputs: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
 
     decimals: ClassVar[None] = None
     reach = (-math.inf, math.inf)
@@ -220,11 +240,15 @@ class LevelColumn:
             raise SchemaError(
                 f"The levels of column {column.name!r} must be among its values; of {list(learned.levels)} none is."
             )
-        return learned
+        return learned._grouped(values) if robust and column.kind == "category" else learned
+
+    def _grouped(self, values: pa.ChunkedArray) -> Self:
+        codes = self._codes(values)
+        counts = np.bincount(codes[np.isfinite(codes)].astype(np.int64), minlength=len(self.levels))
+        return replace(self, **group_levels(counts)._asdict())
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        codes = self._codes(values)
-        of_levels = {_family_of(level) for level in self.levels}
+        codes, of_levels = self._codes(values), self._families
         if family(values.type) in of_levels or np.isfinite(codes).any() or values.null_count == len(values):
             return codes
         raise TableError(
@@ -239,13 +263,15 @@ class LevelColumn:
         >>> column.grown(pa.chunked_array([["Ulm"] * 5 + ["Oslo"] * 5 + ["Olso"]]), {"Roma"}).levels
         ('Rome', 'Oslo', 'Ulm')
         """
-        if family(values.type) not in {_family_of(level) for level in self.levels}:
+        if family(values.type) not in self._families:
             return self
         known = {level_text(level) for level in (*self.levels, *doubtful)}
         found = pc.value_counts(plain(values).drop_null())
         often = found.field("values").filter(pc.greater_equal(found.field("counts"), NEW_LEVEL)).to_pylist()
         new = sorted(_as_level(value) for value in often if value == value and level_text(value) not in known)
-        return replace(self, levels=(*self.levels, *new))
+        names = [level_text(level) for level in self.levels]
+        groups = with_more(Groups(self.outputs, self.shares), names, [level_text(level) for level in new])
+        return replace(self, levels=(*self.levels, *new), **groups._asdict())
 
     def decode_one(self, value: float) -> Level:
         """The level of this number."""
@@ -282,6 +308,11 @@ class LevelColumn:
         """Each level is a bin of its own."""
         return ()
 
+    @property
+    def few(self) -> tuple[float, ...]:
+        """Levels are no numbers."""
+        return ()
+
     def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
         return Change(rows, values, levels=self.levels)
 
@@ -297,9 +328,18 @@ class LevelColumn:
         by_text = {level_text(value): _as_level(value) for value in distinct}
         return sorted(by_text.values())
 
+    @cached_property
+    def _numbers(self) -> dict[str, float]:
+        """The number of each level, by its text; found out once, since cells are asked about one by one too."""
+        return {level_text(level): float(number) for number, level in enumerate(self.levels)}
+
+    @cached_property
+    def _families(self) -> set[str]:
+        return {_family_of(level) for level in self.levels}
+
     def _codes(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
         """The level's number for each cell, NaN where missing or unseen; texts are compared once a value."""
-        known = {level_text(level): float(number) for number, level in enumerate(self.levels)}
+        known = self._numbers
         distinct = plain(values).combine_chunks().dictionary_encode()
         number_of = [known.get(level_text(value), np.nan) for value in distinct.dictionary.to_pylist()]
         indices = distinct.indices.fill_null(len(number_of)).to_numpy(zero_copy_only=False)
@@ -373,84 +413,6 @@ def _is_number(cell: Any) -> bool:
         return cell is None or math.isfinite(float(cell))
     except (TypeError, ValueError):
         return False
-
-
-def _mean_and_sd(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and deviation, also of numbers whose squares overflow."""
-    size = max(float(np.abs(numbers).max(initial=0.0)), float(np.finfo(np.float64).tiny))
-    if len(numbers) == 0:
-        return 0.0, 1.0
-    mean, sd = float((numbers / size).mean()) * size, float((numbers / size).std()) * size
-    return mean, sd if sd > 0 else 1.0
-
-
-def _gross(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which numbers are farther from the middle than GROSS times the width of the middle half.
-
-    >>> _gross(np.array([9.0, 10.0, 10.0, 11.0, 9999.0])).tolist()
-    [False, False, False, False, True]
-    """
-    if len(numbers) == 0:
-        return np.zeros(0, dtype=bool)
-    low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))
-    with np.errstate(over="ignore"):
-        return (np.abs(numbers - middle) > GROSS * (high - low)) & (high > low)
-
-
-def _core(standardised: NDArray[np.float64]) -> tuple[float, float, bool]:
-    """Where the usual values of a column lie, how wide, and whether they nearly always are one and the same.
-
-    Width is the deviation if the middle of the values were Gaussian, within LEAST_SPREAD and 1: errors widen it little.
-    A column of one value has no width of its own: it is that of the values that deviate.
-
-    >>> middle, spread, one_value = _core(np.random.default_rng(0).normal(0, 1, 10_000))
-    >>> abs(middle) < 0.05, round(spread, 1), one_value
-    (True, 1.0, False)
-    >>> _core(np.array([0.5] * 80 + [-1.5, 2.5] * 10))
-    (0.5, 1.0, True)
-    """
-    if len(standardised) == 0:
-        return 0.0, 1.0, False
-    values, counts = np.unique(standardised, return_counts=True)
-    usual = float(values[counts.argmax()])
-    away = np.abs(standardised[standardised != usual] - usual)
-    if 0 < len(away) <= (1 - ONE_VALUE) * len(standardised):
-        return usual, float(np.median(away)) / 2, True
-    low, middle, high = np.quantile(standardised, (0.1, 0.5, 0.9))
-    spread = (high - low) / TENTHS if high > low else 1.0
-    return float(middle), float(np.clip(spread, LEAST_SPREAD, 1.0)), False
-
-
-def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """KNOTS places from the 1st to the 99th percentile, half of them by rank and half by distance.
-
-    By rank alone, a column that is mostly 0 would have all its knots there.
-
-    >>> _knots(np.array([0.0] * 90 + [16.0] * 10))[[0, 7, 8, 9, 15, 16]]
-    array([ 0.,  0.,  1.,  3., 15., 16.])
-    """
-    if len(numbers) == 0:
-        return np.zeros(KNOTS)
-    by_rank = np.quantile(numbers, np.linspace(0.01, 0.99, KNOTS))
-    by_distance = np.linspace(by_rank[0], by_rank[-1], KNOTS)
-    return np.sort(np.concatenate([by_rank[::2], by_distance[1::2]]))
-
-
-def _decimals(numbers: NDArray[np.float64], *, single: bool) -> int | None:
-    """How many decimals the column's values have, nearly all of them; `single`: they came as float32."""
-    precision = np.float32 if single else np.float64
-    for decimals in range(MOST_DECIMALS + 1):
-        rounded = _round(numbers, decimals).astype(precision)
-        if len(numbers) and np.mean(rounded == numbers.astype(precision)) >= RESOLUTION_SHARE:
-            return decimals
-    return None
-
-
-def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """np.round, also where its multiplication overflows: numbers that large have no decimals."""
-    with np.errstate(over="ignore"):
-        rounded = np.round(numbers, decimals)
-    return np.where(np.isfinite(rounded), rounded, numbers) + 0.0  # and -0 is 0
 
 
 def _as_level(value: Any) -> Any:

@@ -18,14 +18,17 @@ from safetensors.torch import save as write_tensors
 from torch import Tensor
 
 import cellmend
+from cellmend.decisions.taught import Taught
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.model.extremes import Extremes
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 FORMAT = 3
@@ -46,10 +49,13 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         "offset": model.calibration.offset,
         "fitted_method": model.calibration.method,
         "rates": asdict(model.calibration.rates),
+        "extremes": asdict(model.extremes),
         "history": model.history,
         "summary": model.profile.to_json(),
         "learned_rows": model.replay.stands_for,
     }
+    if model.taught is not None:
+        header["taught"] = model.taught.to_json()
     kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
     write_parts(path, header, model.network.state_dict() | kept)
 
@@ -61,6 +67,8 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
         plain["random_state"] = None
     if settings.schema is not None:
         plain["schema"] = Schema.of(settings.schema).to_dict()
+    if settings.rules is not None:
+        plain["rules"] = Rules.of(settings.rules).to_list()
     return plain | {"device": str(settings.device), "protect": list(settings.protect)}
 
 
@@ -69,7 +77,7 @@ def parts_that_fit(path: str | Path) -> Iterator[None]:
     """What goes wrong meanwhile is that the parts of the file do not fit together."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The parts of a model file must fit together; those of {Path(path).name} do not ({error}). "
             "Hint: save the model again."
@@ -88,10 +96,12 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         encoder=encoder,
         network=network,
         calibration=Calibration(_rates(header["rates"]), header["offset"], header["fitted_method"]),
+        extremes=Extremes.from_json(header.get("extremes")),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
         history=header["history"],
+        taught=Taught.from_json(header["taught"]) if "taught" in header else None,
     )
 
 

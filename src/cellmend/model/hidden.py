@@ -18,7 +18,7 @@ SWEEPS, DRAWN_ANEW = (
     20,
     0.3,
 )  # of imagined rows: how often, and the share of cells; six times each is far from the start
-CHANCE_SEED = 0  # of the values drawn from p0
+CHANCE_SEED = 0  # of the values drawn by chance
 IMAGINED_AT_ONCE = 1024  # rows
 
 
@@ -81,14 +81,19 @@ def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
 
 
 def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
-    """The same, and the ratio that a value drawn from p0 would have in place of each cell, both (N, D)."""
+    """The same, and the ratio that a value drawn by chance would have in place of each cell, both (N, D): a number
+    from p0, and the level of any other row."""
     generator = torch.Generator().manual_seed(CHANCE_SEED)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
+    other = cells[torch.randperm(len(cells), generator=generator).to(cells.values.device)]
+    taken = network.coded.to(cells.values.device) & other.observed & other.values.isfinite()
 
     @torch.no_grad()
     def ratios(first: int, piece: Cells) -> tuple[Tensor, Tensor]:
         decoded, log_clean = _decode_hidden(network, piece, piece.observed)
-        drawn = Cells(network.chance(uniform[first : first + len(piece)]), torch.ones_like(piece.observed))
+        rows = slice(first, first + len(piece))
+        values = torch.where(taken[rows], other.values[rows].double(), network.chance(uniform[rows]))
+        drawn = Cells(values, torch.ones_like(piece.observed))
         by_chance = over_networks(network.log_clean(for_each_network(network, drawn), decoded.double()))
         return log_clean - network.log_corrupted(_exact(piece)), by_chance - network.log_corrupted(drawn)
 

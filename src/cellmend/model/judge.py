@@ -35,7 +35,7 @@ from cellmend.model.suspicion import (
 )
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
-from cellmend.table.readtable import ReadTable
+from cellmend.table.readtable import ReadTable, Suspect
 
 SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
@@ -74,14 +74,31 @@ class Judge:
     # ------------------------------------------------------------ of cells
 
     def suspicion(self, encoded: EncodedTable) -> Floats:
-        """Probability that each cell is wrong, (N, all columns), by the model and by its column alone."""
+        """Probability that each cell is wrong, (N, all columns), by the model, by its column and by what was taught."""
+        return self._as_taught(encoded.table, self.untaught_suspicion(encoded))
+
+    def untaught_suspicion(self, encoded: EncodedTable) -> Floats:
+        """Probability that each cell is wrong, (N, all columns), as if nothing had been decided by people."""
         return self._with_suspects(encoded.table, self._score(encoded, self._suspicion)[0])
+
+    def suspects(
+        self, table: ReadTable, suspicion: Floats, flagged: NDArray[np.bool_]
+    ) -> dict[tuple[int, int], Suspect]:
+        """Cells that their columns or people's decisions speak against, by row and column; the latter of flagged cells,
+        (N, all columns) as the suspicion."""
+        by_column = {(each.row, each.column): each for each in table.suspects}
+        taught = self.model.taught
+        return by_column if taught is None else by_column | taught.suspects(table, suspicion, flagged)
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
         kind = self._score_kind(kind)
+        if kind == "suspicion" and self.model.taught is not None:
+            return -np.log1p(-np.minimum(self.suspicion(encoded), SUREST))
         score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
         whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
+        for place, left in encoded.table.vouched.items() if kind == "suspicion" else ():
+            whole[:, place] *= left
         for each in encoded.table.suspects if kind == "suspicion" else ():
             told = -math.log1p(-min(each.suspicion, SUREST))
             whole[each.row, each.column] = max(whole[each.row, each.column], told)
@@ -108,11 +125,13 @@ class Judge:
                 "Hint: set_params(repair_method='map')."
             )
         cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
-        whole = self._with_suspects(encoded.table, cells)
+        before = self._with_suspects(encoded.table, cells)
+        whole = self._as_taught(encoded.table, before)
         if not self.hides:
             return whole, rows.sum(axis=1)
         # The one is judged with the other cells of its row, the other without those that look wrong themselves.
-        return whole, np.maximum(rows.sum(axis=1) + self.suspected(encoded.table), whole.max(axis=1))
+        expected = rows.sum(axis=1) + self.suspected(encoded.table) + (whole - before).sum(axis=1)
+        return whole, np.maximum(expected, whole.max(axis=1))
 
     def suspected(self, table: ReadTable) -> Floats:
         """Suspicion of the cells of each row that the model does not see, (N,)."""
@@ -150,13 +169,18 @@ class Judge:
 
         yield from each_chunk(self.model.network, padded, examined)
 
+    def excused(self, ratio: Tensor, cells: Cells) -> Tensor:
+        """log p - log p0 of each cell, (N, D), where natural extremes count as such."""
+        log_corrupted = self.model.network.log_corrupted(Cells(cells.values.double(), cells.observed))
+        return self.model.extremes.excuse(cells, ratio + log_corrupted) - log_corrupted
+
     # ------------------------------------------------------------ steps shared by the above
 
     def _judge(self, first: int, cells: Cells) -> tuple[Evidence, Generator]:
         """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
         generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
         if self.method == "hidden":
-            return judge_hidden(network, cells, alpha=self._alpha(cells)), generator
+            return judge_hidden(network, cells, alpha=self._alpha(cells)).excused(self.model.extremes, cells), generator
         weights = self.settings.weights
         return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
 
@@ -204,9 +228,15 @@ class Judge:
         best = "suspicion" if self.hides else "nll" if self.settings.weights == "none" else "pi"
         return one_of("kind", kind or best, SCORES)
 
+    def _as_taught(self, table: ReadTable, suspicion: Floats) -> Floats:
+        """The suspicion (N, all columns) after people's decisions, if there are any."""
+        return suspicion if self.model.taught is None else self.model.taught.revise(table, suspicion)
+
     def _with_suspects(self, table: ReadTable, cells: Floats) -> Floats:
         """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
         whole = self.model.encoder.spread(cells, table)
+        for place, left in table.vouched.items():
+            whole[:, place] *= left
         for suspect in table.suspects:
             whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
         return whole

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
 from cellmend.model.evidence import for_each_network
-from cellmend.model.hidden import hidden_ratio, hidden_ratios
+from cellmend.model.extremes import Extremes
+from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge, published_rates
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, Bound
@@ -82,7 +83,8 @@ def lesson_for(network: RVAE, cells: Cells, settings: Settings, suspicions: Susp
     """What a network learns from these cells (N, D) alone; `suspicions` learn where their errors lie."""
     of_each = for_each_network(network, cells)
     revise = reviser(network, cells, suspicions)
-    return lesson(of_each, settings, lambda: revise().expand(of_each.values.shape))
+    alpha = suspicions.first_alpha(settings.alpha) if settings.hide else None
+    return lesson(of_each, settings, lambda: revise().expand(of_each.values.shape), alpha)
 
 
 def reviser(network: RVAE, cells: Cells, suspicions: Suspicions) -> Callable[[], Tensor]:
@@ -147,6 +149,7 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings,
         encoder=start.encoder,
         network=network,
         calibration=Calibration(published_rates(settings.alpha), math.nan, settings.repair_method),
+        extremes=Extremes.learn(start.encoder.columns, start.cells),
         profile=Profile.learn(start.encoder.columns, start.cells),
         replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
         seed=start.seed,
@@ -162,8 +165,9 @@ def calibrate(
     hidden, judge = settings.repair_method == "hidden", Judge(model, settings)
     rates = published_rates(settings.alpha)
     if settings.hide or hidden:
-        ratio = hidden_ratio(model.network, cells)
-        rates = suspicions.estimate(ratio, cells.observed, rare=RARE_SHARE)
+        ratio, by_chance = hidden_ratios(model.network, cells)
+        ratio = judge.excused(ratio, cells)
+        rates = suspicions.settle(ratio, by_chance, cells.observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
     if hidden and len(cells) == len(encoded.cells):
         scores = scores + judge.suspected(encoded.table)

@@ -17,7 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.model.columns import KNOTS, CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.columns import CountColumn, EncodedColumn, LevelColumn, RealColumn
+from cellmend.model.measures import KNOTS
 
 LOG_VARIANCE = (-3.0, 3.0)  # of a real column, as in the authors' code
 MIXTURE_LOG_VARIANCE = (-6.0, 3.0)  # with components; narrow ones hold values that occur again and again
@@ -81,7 +82,11 @@ class Real(nn.Module):
         if how.components:
             chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
             span = (knots[:, -1:] - knots[:, :1]).clamp_min(1e-2)
-            self.places = nn.Parameter(knots[:, chosen])  # (D, components)
+            # Where a column errs by itself the outer knots are its errors: what is usual lies within two deviations.
+            errs = torch.tensor([column.has_own_noise for column in columns])[:, None]
+            core = self.middle[:, None] + self.spread[:, None] * torch.linspace(-2, 2, how.components)
+            span = torch.where(errs, 4 * self.spread[:, None], span)
+            self.places = nn.Parameter(torch.where(errs, core, knots[:, chosen]))  # (D, components)
             self.widths = nn.Parameter((span / how.components).square().log().repeat(1, how.components))
 
     def inputs(self, values: Tensor) -> Tensor:
@@ -166,7 +171,8 @@ class Real(nn.Module):
 class Category(nn.Module):
     """Level numbers. Clean: softmax of the decoder's logits. Corrupted: every level alike.
 
-    The logits of all columns lie side by side, (B, C_1 + ... + C_D).
+    The logits of all columns lie side by side, (B, W_1 + ... + W_D): one for each level, or for each group of them, in
+    which the level has a share that does not depend on the row.
     """
 
     coded: Literal[True] = True  # enters the network through an embedding of its level
@@ -175,21 +181,48 @@ class Category(nn.Module):
     padded: Tensor
     member: Tensor
     log_uniform: Tensor
+    first_level: Tensor
+    output: Tensor
+    log_share: Tensor
+    leader: Tensor
+    log_lead: Tensor
+    padded_levels: Tensor
 
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         super().__init__()
         levels = torch.tensor([len(column.levels) for column in columns])
-        self.width = int(levels.sum())
-        owner = torch.repeat_interleave(torch.arange(len(columns)), levels)
-        first = levels.cumsum(0) - levels
+        outputs = torch.tensor([max(column.outputs, default=len(column.levels) - 1) + 1 for column in columns])
+        self.width, self.shared = int(outputs.sum()), any(column.outputs for column in columns)
+        owner = torch.repeat_interleave(torch.arange(len(columns)), outputs)
         constant(self, "owner", owner)  # (width,) the column of each logit
-        constant(self, "first", first)  # (D,) each column's first logit
+        constant(self, "first", outputs.cumsum(0) - outputs)  # (D,) each column's first logit
         constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
-        constant(self, "padded", padded_rows(levels, beyond=self.width))  # (D, C) logit of each level
+        constant(self, "padded", padded_rows(outputs, beyond=self.width))  # (D, W) every logit
         constant(self, "log_uniform", -levels.float().log())  # (D,)
+        if self.shared:
+            self._share(columns, levels)
+
+    def _share(self, columns: Sequence[LevelColumn], levels: Tensor) -> None:
+        """Which logit each of all L levels has, and with what share."""
+        own = [torch.tensor(column.outputs or range(len(column.levels))) for column in columns]
+        shares = torch.cat([torch.tensor(column.shares or [1.0] * len(column.levels)) for column in columns])
+        output = torch.cat([each + first for each, first in zip(own, self.first, strict=True)])
+        level = torch.cat([torch.arange(len(each)) for each in own])
+        rising = shares.argsort(stable=True)
+        leader = torch.zeros(self.width, dtype=torch.long)
+        leader[output[rising]] = rising  # of each logit the last one that is written: that with the largest share
+        constant(self, "first_level", levels.cumsum(0) - levels)  # (D,)
+        constant(self, "output", output)  # (L,)
+        constant(self, "log_share", shares.log())  # (L,)
+        constant(self, "leader", level[leader])  # (width,) the likeliest level of each logit, within its column
+        constant(self, "log_lead", shares[leader].log())  # (width,)
+        constant(self, "padded_levels", padded_rows(levels, beyond=len(output)))  # (D, C)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
-        return LogSoftmax.apply(decoded, values.long() + self.first, self.owner, self.member)
+        if not self.shared:
+            return LogSoftmax.apply(decoded, values.long() + self.first, self.owner, self.member)
+        level = values.long() + self.first_level
+        return LogSoftmax.apply(decoded, self.output[level], self.owner, self.member) + self.log_share[level]
 
     def log_corrupted(self, values: Tensor) -> Tensor:
         return self.log_uniform.expand(values.shape)
@@ -205,11 +238,23 @@ class Category(nn.Module):
 
     def probabilities(self, decoded: Tensor) -> Tensor:
         """(B, D, C), 0 beyond a column's own levels."""
+        of_logits = self._side_by_side(decoded).softmax(-1)
+        if not self.shared:
+            return of_logits
+        place = F.pad(self.output, (0, 1))[self.padded_levels] - self.first[:, None]  # (D, C)
+        share = F.pad(self.log_share, (0, 1), value=-torch.inf)[self.padded_levels].exp()
+        return of_logits.gather(-1, place.clamp_min(0).expand(*of_logits.shape[:-1], -1)) * share
+
+    def _side_by_side(self, decoded: Tensor) -> Tensor:
+        """The logits of each column, (B, D, W), -inf beyond its own."""
         none = decoded.new_full((*decoded.shape[:-1], 1), -torch.inf)
-        return torch.cat([decoded, none], -1)[..., self.padded].softmax(-1)
+        return torch.cat([decoded, none], -1)[..., self.padded]
 
     def best(self, decoded: Tensor) -> Tensor:
-        return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
+        if not self.shared:
+            return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
+        chosen = self._side_by_side(decoded + self.log_lead).argmax(-1) + self.first  # (B, D)
+        return self.leader[chosen].to(decoded.dtype)
 
     def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
         return sample_levels(self.probabilities(decoded), generator)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from cellmend.decisions.taught import Taught
 from cellmend.errors import SettingError
 from cellmend.model.columns import EncodedColumn, in_words
 from cellmend.model.encoding import Cells, TableEncoder
+from cellmend.model.extremes import Extremes
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import RVAE, Shape, stack
 from cellmend.model.profile import Profile
@@ -43,10 +45,12 @@ class Model:
     encoder: TableEncoder
     network: RVAE
     calibration: Calibration
+    extremes: Extremes  # which numbers beyond all others are natural
     profile: Profile  # what the columns looked like
     replay: Replay
     seed: int
     history: list[float]  # mean bound of every epoch
+    taught: Taught | None = None  # by people's decisions
 
     @property
     def device(self) -> torch.device:

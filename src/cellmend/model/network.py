@@ -113,6 +113,11 @@ class ColumnNetwork(nn.Module):
         """Values drawn from p0, (B, D), by uniform draws (B, D)."""
         return torch.cat([p.likelihood.chance(uniform[..., p.columns]) for p in self.parts], dim=-1)
 
+    @property
+    def coded(self) -> Tensor:
+        """Which columns have levels, (D,)."""
+        return torch.cat([torch.full((p.columns.stop - p.columns.start,), p.likelihood.coded) for p in self.parts])
+
     def room(self, cells: Cells) -> Tensor:
         """The largest share of each column's cells, (B, D), that p0 may have, (D,); NaN where they do not say."""
         known = cells.observed & cells.values.isfinite()

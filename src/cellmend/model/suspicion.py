@@ -1,7 +1,8 @@
-"""Errors come in rows: from what the network says of each cell to the probability that the cell is wrong.
+"""Errors come in rows and in columns: from what the network says of each cell to the probability that it is wrong.
 
 A share of the rows is dirty, and in those a share of the cells is wrong: so beside an obvious error a doubtful cell
-is more suspicious, and an oddity in an otherwise usual row less. Both shares are learned from the table itself.
+is more suspicious, and an oddity in an otherwise usual row less. A column may err by itself, whatever its rows are. All
+shares are learned from the table itself.
 Everything here starts from ratio = log p - log p0 of each cell with the cell itself hidden, (B, D): above 0 it looks
 clean, below 0 wrong.
 """
@@ -25,10 +26,14 @@ SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
 START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
 MOST_WRONG = 0.5  # of the cells of a dirty row, or of a column
 STANDS_OUT = 3.0  # times as much room as most columns have: less may be that of errors which come in rows
-DISGUISED = 0.1  # of the values drawn by chance, which the clean component need not hold if p0 is part of it
-NUMBERS_FIRST, LEVELS_FIRST = 1, 3  # revisions in which columns get their first rate; of levels networks are late sure
+ALL_OVER = 0.05  # of a column: more than errors that come in rows would leave
 LEAST_RATE = 0.02  # of a column that errs by itself: less may be by chance
-DISTRUST_OF_LEVELS = 1.5  # the same, where the values of the column do not say
+FIRST_LOOK = 3  # the revision from which on cells are compared with chance: by then networks know what follows
+LOWEST = (0.1, 0.2, 0.3)  # shares of the values drawn by chance, those that fit their rows least
+FROM_NOTHING = 0.05  # of a column that is seen to err: the tails of natural ones hold less
+FOLLOWS = 0.4  # of the cells of a column may at most be like the lower half of chance, or rows tell too little of it
+TRUST_IN_LOOKS = 1.5  # times as many errors as are seen may be there
+DISTRUST_OF_LEVELS = 1.5  # as DISTRUST, of columns of levels
 DISTRUST = 2.0  # times as many cells of a column as look wrong are held to be while training
 BELIEF = 0.1  # how many rows, for each of the table, are added in thought when dirty ones are counted
 BELIEVED_DIRTY = 0.01  # the share of those that is dirty
@@ -107,38 +112,63 @@ class Suspicions:
     """What training learns, revision by revision, of where the errors of a table lie.
 
     `room` is the largest share of each column that p0 may have by all values of the column, (D,), or NaN if they do not
-    say, as of categories.
+    say, as of categories; 0 for columns that do not stand out.
     """
 
     def __init__(self, room: Tensor) -> None:
-        self.room, self.unsaid, self.revisions = room.double(), room.isnan(), 0
-        self.most = torch.where(self.unsaid, 0.0, DISTRUST * self.room)  # more is held to be natural
+        self.distrust = torch.where(room.isnan(), DISTRUST_OF_LEVELS, DISTRUST).double()
+        self.room, self.revisions = room.nan_to_num().double(), 0
+        self.most = DISTRUST * self.room  # more is held to be natural
+        self.erring = torch.zeros_like(room, dtype=torch.bool)  # columns that were seen to err
         self.rates = ErrorRates(*START, 0.0, tuple([0.0] * len(room)))
+
+    def first_alpha(self, alpha: float) -> Tensor:
+        """The alpha of each column to begin with, (D,): lower where its values leave room for errors."""
+        return (1 - DISTRUST * self.room).clamp(1 - MOST_WRONG, alpha).float()
 
     def revise(self, ratio: Tensor, by_chance: Tensor, observed: Tensor) -> ErrorRates:
         """The rates to train on with, by what is seen now and by those before; ratio and observed are (N, D).
 
-        `by_chance` is the ratio of values drawn from p0 in place of the cells', (N, D). The rates of columns are raised
-        (DISTRUST): a clean component that was given too few errors away would keep the rest of them.
+        `by_chance` is the ratio of values drawn by chance in place of the cells', (N, D). The rates of columns are
+        raised (DISTRUST): a clean component that was given too few errors away would keep the rest of them.
         """
         self.revisions += 1
-        if self.revisions == NUMBERS_FIRST:
-            by_rows = estimate_rates(ratio, observed, rare=0.0)
-            self.rates = self._kept(by_rows, standing_out(self.room))
+        if self.revisions == 1:
+            self.rates = self._kept(estimate_rates(ratio, observed, rare=0.0), self.room)
         else:
-            self.rates = self.estimate(ratio, observed, rare=0.0)
-        if self.revisions == LEVELS_FIRST:
-            self.most = torch.where(self.unsaid, standing_out(in_disguise(by_chance)), self.most)
-            own = self.room.new_tensor(self.rates.columns)
-            self.rates = self._kept(self.rates, torch.where(self.unsaid, own.maximum(self.most), own))
-        distrust = torch.where(self.unsaid, DISTRUST_OF_LEVELS, DISTRUST)
-        raised = (distrust * self.room.new_tensor(self.rates.columns)).clamp_max(MOST_WRONG)
+            self.rates = self._estimate(ratio, observed, rare=0.0)
+        self._look(ratio, by_chance, observed)
+        raised = (self.distrust * self._columns(self.rates)).clamp_max(MOST_WRONG)
         return replace(self.rates, columns=tuple(raised.tolist()))
 
-    def estimate(self, ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
+    def settle(self, ratio: Tensor, by_chance: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
+        """The rates in the end, as `revise` is asked."""
+        self._look(ratio, by_chance, observed)
+        return self._estimate(ratio, observed, rare=rare)
+
+    def _estimate(self, ratio: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
         """The rates that make the table most likely, (N, D), from the last ones on."""
         found = estimate_rates(ratio, observed, rare=rare, columns=self.rates.columns)
-        return self._kept(found, self.room.new_tensor(found.columns))
+        return self._kept(found, self._columns(found))
+
+    def _look(self, ratio: Tensor, by_chance: Tensor, observed: Tensor) -> None:
+        """Compare cells with chance.
+
+        Which columns err is seen once, by a network that still trusted them: one that does not would find ever more.
+        """
+        if self.revisions < FIRST_LOOK:
+            return
+        shares = like_chance(ratio, by_chance, in_usual_rows(ratio, observed))
+        if self.revisions == FIRST_LOOK:
+            lowest, half = shares[:-1].amin(0), shares[-1]
+            self.erring = (lowest > FROM_NOTHING) & (half < FOLLOWS)
+        seen, own = torch.where(self.erring, shares[-2], 0.0), self._columns(self.rates)
+        self.most = self.most.maximum(TRUST_IN_LOOKS * seen)
+        said_by_values = self.room > 0
+        self.rates = self._kept(self.rates, torch.where(said_by_values & (own > 0), own, own.maximum(seen)))
+
+    def _columns(self, rates: ErrorRates) -> Tensor:
+        return self.room.new_tensor(rates.columns)
 
     def _kept(self, rates: ErrorRates, columns: Tensor) -> ErrorRates:
         """With these rates of columns, (D,), within what can be: what looks more often wrong than right is natural."""
@@ -147,27 +177,49 @@ class Suspicions:
 
 
 def standing_out(shares: Tensor) -> Tensor:
-    """Shares of columns, (D,), where one is far above most others, and 0 elsewhere, also where nothing is said (NaN).
+    """Shares of columns, (D,), where one is far above most others or above ALL_OVER, and 0 elsewhere, also where
+    nothing is said (NaN).
 
-    Errors that come in rows, or from everywhere, leave all columns about the same room: then rows tell better. What
-    would be mostly error is a column that is natural and spread evenly, as dates are.
+    Errors that come in rows leave all columns the same little room: then rows tell better. What would be mostly error
+    is a column that is natural and spread evenly, as dates are.
 
-    >>> standing_out(torch.tensor([0.04, 0.05, 0.3, torch.nan, 0.0]))
+    >>> standing_out(torch.tensor([0.02, 0.03, 0.3, torch.nan, 0.0]))
     tensor([0.0000, 0.0000, 0.3000, 0.0000, 0.0000])
     """
     said = shares.nan_to_num()
     usual = shares[~shares.isnan()].median() if (~shares.isnan()).any() else said.sum()
-    return torch.where((said > STANDS_OUT * usual + LEAST_RATE) & (said < MOST_WRONG), said, 0.0)
+    stands_out = (said > STANDS_OUT * usual + LEAST_RATE) | (said > ALL_OVER)
+    return torch.where(stands_out & (said < MOST_WRONG), said, 0.0)
 
 
-def in_disguise(by_chance: Tensor) -> Tensor:
-    """The share of p0 that a clean component has learned as its own, (D,), by the ratio of values drawn from p0 (N, D).
+def in_usual_rows(ratio: Tensor, observed: Tensor) -> Tensor:
+    """Probability that each cell's row is clean by its other cells, (N, D); 0 where nothing is observed.
 
-    What it says of nearly all of them follows from nothing. Where it says of most values that they may be, rows tell
-    too little of the column: 0.
+    Errors that come in rows betray each other; those of a column stand in rows that are otherwise usual.
     """
-    nearly_all, most = by_chance.double().quantile(by_chance.new_tensor([DISGUISED, 0.5]).double(), dim=0).exp()
-    return torch.where(most < MOST_WRONG, nearly_all, 0.0)
+    rates = estimate_rates(ratio, observed, rare=0.0)
+    each = _log_evidence(ratio.double(), observed, rates)
+    dirty = each.sum(-1, keepdim=True) - each + _log(rates.rows) - _log(1 - rates.rows)
+    return torch.where(observed, (-dirty).sigmoid(), 0.0)
+
+
+def like_chance(ratio: Tensor, by_chance: Tensor, weight: Tensor) -> Tensor:
+    """The share of each column's cells that looks drawn by chance, (4, D), as seen below the tenth, the fifth, three
+    tenths and the half of chance that fits least; cells have a weight, all (N, D).
+
+    Whatever an error is, if it has nothing to do with its row it is as often among the least fitting tenth as chance
+    is. So the errors are at most the share of cells there, divided by a tenth. Natural cells are hardly ever found
+    there, if the row tells of them at all.
+
+    >>> by_chance = torch.linspace(0, 1, 1000)[:, None]
+    >>> cells = torch.cat([torch.ones(700, 1) + 0.1, by_chance[:300] / 0.3])  # 3 in 10 are drawn by chance
+    >>> like_chance(cells, by_chance, torch.ones_like(cells)).flatten().round(decimals=2)
+    tensor([0.3000, 0.3000, 0.3000, 0.3000], dtype=torch.float64)
+    """
+    shares = torch.tensor([*LOWEST, 0.5], dtype=torch.float64, device=ratio.device)
+    limits = by_chance.double().quantile(shares, dim=0)  # (4, D)
+    below = torch.stack([(weight * (ratio < limit)).sum(0) for limit in limits])
+    return below.double() / weight.sum(0).clamp_min(1) / shares[:, None]
 
 
 def clean_priors(ratio: Tensor, observed: Tensor, rates: ErrorRates | None = None) -> Tensor:

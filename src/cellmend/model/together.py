@@ -66,10 +66,7 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
         of_each = Cells(*(torch.stack(each).repeat_interleave(first.networks, 0) for each in zip(*pieces, strict=True)))
     except RuntimeError as error:
         raise TableError(f"Tables fitted together must have equal rows, kinds and levels ({error}).") from None
-    decays, alphas = (
-        [getattr(own, name) for own in settings for _ in range(own.networks)] for name in ("weight_decay", "alpha")
-    )
-
+    decays = [own.weight_decay for own in settings for _ in range(own.networks)]
     suspicions = [Suspicions(start.room) for start in started]
 
     def revise() -> Tensor:
@@ -78,7 +75,9 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
         priors = [reviser(as_one(own), start.cells, each)() for own, start, each in every]
         return torch.stack(priors).repeat_interleave(first.networks, 0)
 
-    alpha = torch.tensor(alphas, device=device)[:, None, None]
+    every = zip(suspicions, settings, strict=True)
+    alphas = torch.stack([each.first_alpha(own.alpha) for each, own in every]).repeat_interleave(first.networks, 0)
+    alpha = alphas[:, None, :].to(device)  # (M, 1, D)
     joint, decay = lesson(of_each, first, revise, alpha), decay_of_each(decays, device)
     history = climb(together, joint, first, started[0].seed, weight_decay=decay)
     unstack(together, flat)

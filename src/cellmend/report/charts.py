@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from cellmend.report.axis import BINS, TAILS, UNITS, Axis, Counts, Numbers, axis_of
 from cellmend.report.markup import cell_html, counted, cut, escaped, html_table
 from cellmend.report.portrait import Portrait
-from cellmend.table.schema import Column
-from cellmend.table.values import level_text, readable
-
-Counts = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+from cellmend.table.schema import IGNORE
+from cellmend.table.values import readable
 
 LONGEST_LEVEL = 60
-BINS = 30  # of a histogram at most, without the two for gross values
-TAILS = (0.005, 0.995)  # quantiles: what lies beyond them may be gross and must not squash the rest
-ON_GRID = 0.9  # of the values are multiples of a width: they are rounded, and a finer bin would be empty
-FEW_BINS = 8  # so few can have a number each
-UNITS = (("D", 86_400), ("h", 3_600), ("m", 60), ("s", 1))  # of an axis of times, in seconds
 TALL, DEEP, SHORTEST = 92, 32, 1.5  # pixels: the longest bars above and below the line, and the shortest
 APART = 0.7  # of a bar between the gross values and the others
 LEVELS = 12  # of a column that get a line each
@@ -44,96 +35,6 @@ def chart(column: Portrait) -> str:
 # ---------------------------------------------------------------- numbers and dates
 
 
-@dataclass(frozen=True)
-class Axis:
-    """Where the bins of a histogram lie; before the first and after the last edge are two more, for gross values."""
-
-    edges: Numbers
-    unit: str  # what 1 is: "D", "h", "m" or "s" since 1970 of times, nothing of numbers
-    is_centred: bool  # do values lie in the middle of their bins, as rounded ones do?
-
-    @property
-    def middles(self) -> Numbers:
-        """The middle of each bin."""
-        return self.edges[:-1] / 2 + self.edges[1:] / 2
-
-    def count(self, values: Numbers) -> Counts:
-        """How many values lie before the first edge, in each bin, and from the last edge on."""
-        places = np.searchsorted(self.edges, values[~np.isnan(values)], side="right")
-        return np.bincount(places, minlength=len(self.edges) + 1)
-
-    def say(self, number: float) -> str:
-        """A number on this axis as one would write it.
-
-        >>> Axis(np.zeros(2), "D", False).say(18262), Axis(np.zeros(2), "", False).say(12000.5)
-        ('2020-01-01', '12,000.5')
-        """
-        if self.unit:
-            time = np.int64(math.floor(number)).astype(f"datetime64[{self.unit}]")
-            return str(time.astype("datetime64[m]") if self.unit == "h" else time).replace("T", " ")
-        return f"{number:,.6g}" if abs(number) < 1e6 else f"{number:.4g}"
-
-    def describe(self, place: int) -> str:
-        """What the numbers are like that `count` counts at a place."""
-        if place == 0:
-            return f"{'before' if self.unit else 'below'} {self.say(self.edges[0])}"
-        if place == len(self.edges):
-            return f"{self.say(self.edges[-1])} or {'later' if self.unit else 'more'}"
-        if self.is_centred:
-            return f"about {self.say(self.middles[place - 1])}"
-        return f"{self.say(self.edges[place - 1])} to {self.say(self.edges[place])}"
-
-    def ticks(self) -> list[str]:
-        """The middle of every bin if they are few, else the ends of the axis and, where there is one, its middle."""
-        ends = self.middles if self.is_centred else self.edges
-        if self.is_centred and len(ends) <= (2 if self.unit else FEW_BINS):
-            return [self.say(tick) for tick in ends]
-        has_middle = len(ends) % 2 or not self.is_centred
-        return [self.say(tick) for tick in [ends[0], *[ends[0] / 2 + ends[-1] / 2] * has_middle, ends[-1]]]
-
-
-def axis_of(values: Numbers, unit: str) -> Axis:
-    """About 30 bins of a round width at most, over the middle 99 % of the values, or over all if none is far out.
-
-    >>> axis = axis_of(np.append(np.linspace(0, 9.9, 1000), 1e9), "")  # one gross value
-    >>> axis.edges[[0, 1, -1]].tolist(), axis.count(np.array([-3.0, 0.2, 1e9]))[[0, 1, -1]].tolist()
-    ([0.0, 0.5, 10.0], [1, 1, 1])
-    """
-    low, high = np.quantile(values, TAILS, method="nearest").tolist()
-    least, most, reach = float(values.min()), float(values.max()), high / 4 - low / 4
-    low, high = (least if least >= low - reach else low), (most if most <= high + reach else high)
-    width, is_on_grid = bin_width(values[(values >= low) & (values <= high)])
-    shift = width / 2 if is_on_grid else 0.0
-    places = range(math.floor((low + shift) / width), math.floor((high + shift) / width) + 2)
-    # With 15 digits the edge after 0.2 is 0.3, and the value 0.3 does not lie before it.
-    edges = np.array([float(f"{place * width - shift:.15g}") for place in places])
-    return Axis(np.nan_to_num(edges), unit, is_on_grid)  # an edge past the largest float is that float
-
-
-def bin_width(values: Numbers) -> tuple[float, bool]:
-    """1, 2 or 5 times a power of ten, and whether the values are multiples of it, as rounded ones may be.
-
-    >>> bin_width(np.array([1.0, 2.0, 5.0])), bin_width(np.linspace(0, 100, 999))
-    ((1.0, True), (5.0, False))
-    """
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return (1.0, True) if low.is_integer() else (10.0 ** math.floor(math.log10(abs(low))), False)
-    # Floats next to each other leave no room for bins between them.
-    least = max(high / BINS - low / BINS, 16 * math.ulp(max(abs(low), abs(high))))
-    power = 10.0 ** math.floor(math.log10(least))
-    width = next(times * power for times in (1, 2, 5, 10) if times * power >= least * (1 - 1e-9))
-    coarser = 10.0 ** math.ceil(math.log10(width) - 1e-9)
-    while coarser <= high - low and _are_multiples(values, coarser):
-        width, coarser = coarser, 10 * coarser
-    return width, _are_multiples(values, width)
-
-
-def _are_multiples(values: Numbers, width: float) -> bool:
-    steps = values / width
-    return bool(np.mean(np.abs(steps - np.round(steps)) < 1e-6) >= ON_GRID)
-
-
 def _numbers(values: pa.ChunkedArray) -> Numbers:
     """Numbers as floats, times as seconds since 1970; NaN where there is none."""
     if pa.types.is_temporal(values.type):
@@ -145,10 +46,11 @@ def _unit_of(column: Portrait, numbers: Numbers) -> tuple[str, int]:
     """What an axis counts in, and its length in `numbers`: for times the longest unit that gives enough bins."""
     if not pa.types.is_temporal(column.before.type):
         return ("D" if column.counts_days else ""), 1
+    units = [*UNITS.items()]
     if pa.types.is_date(column.before.type):
-        return UNITS[0]
+        return units[0]
     low, high = np.nanquantile(numbers, TAILS)
-    return next((unit for unit in UNITS if high - low >= BINS * unit[1]), UNITS[-1])
+    return next((unit for unit in units if high - low >= BINS * unit[1]), units[-1])
 
 
 @dataclass(frozen=True)
@@ -158,6 +60,7 @@ class Panel:
     time: str
     values: Counts
     marks: dict[str, Counts]
+    undrawn: int  # flagged cells without a number
 
     @property
     def marked(self) -> Counts:
@@ -215,28 +118,51 @@ def _histogram(column: Portrait) -> str:
     finite = before[np.isfinite(before)]
     if not len(finite):
         return "<p>Not drawn: no value is finite.</p>"
-    axis = axis_of(finite, unit)
+    axis = axis_of(finite, unit, column.notation)
     time = "before repair" if column.is_changed else "as found"
-    panels = [Panel(time, axis.count(before), {"flagged": axis.count(before[column.flagged])})]
+    panels = [_counted(time, axis, before, {"flagged": before[column.flagged]})]
     if column.is_changed:
         left = np.setdiff1d(column.flagged, column.repaired)
-        marks = {"repaired": axis.count(after[column.repaired]), "flagged": axis.count(after[left])}
-        panels.append(Panel("after repair", axis.count(after), marks))
+        marks = {"repaired": after[column.repaired], "flagged": after[left]}
+        panels.append(_counted("after repair", axis, after, marks))
     frame = Frame.around(panels, axis)
     drawn = "".join(_panel(panel, frame, column.schema.name) for panel in panels)
     return f'<div class="panels">{drawn}</div>'
 
 
+def _counted(time: str, axis: Axis, values: Numbers, marked: Mapping[str, Numbers]) -> Panel:
+    marks = {colour: axis.count(own) for colour, own in marked.items()}
+    undrawn = sum(int(np.isnan(own).sum()) for own in marked.values())
+    return Panel(time, axis.count(values), marks, undrawn)
+
+
 def _panel(panel: Panel, frame: Frame, name: str) -> str:
     """One histogram: SVG that stretches, and text around it that does not."""
-    scale = f"standing up to {frame.most:,}" + (f", hanging up to {frame.most_marked:,}" if frame.most_marked else "")
     said = f"Histogram of {cut(name)} {panel.time}: {panel.describe(slice(None))}"
     line = f'<path class="line" d="M1 {TALL}h{len(frame.axis.edges) - 1}"/>'
     return (
-        f"<figure><figcaption><b>{panel.time.capitalize()}</b> {scale}</figcaption>"
+        f"<figure><figcaption><b>{panel.time.capitalize()}</b>{_legend(panel)}</figcaption>"
+        f'<div class="plot">{_scale(frame)}<div>'
         f'<svg viewBox="{frame.start:g} 0 {frame.width:g} {frame.height}" style="height:{frame.height}px" '
         f'preserveAspectRatio="none" role="img" aria-label="{escape(said)}">{_up_and_down(panel, frame)}{line}'
-        f"{_hints(panel, frame)}</svg>{_ticks(frame)}</figure>"
+        f"{_hints(panel, frame)}</svg>{_ticks(frame)}</div></div></figure>"
+    )
+
+
+def _legend(panel: Panel) -> str:
+    """How many cells are marked, in their colours."""
+    marked = ((int(counts.sum()), colour) for colour, counts in panel.marks.items())
+    said = [f'<span class="{colour}">{number:,} {colour}</span>' for number, colour in marked if number]
+    return ", ".join([*said, f"{panel.undrawn:,} flagged without a number"] if panel.undrawn else said)
+
+
+def _scale(frame: Frame) -> str:
+    """How many cells the highest bar is, and the longest below the line, beside them."""
+    below = f'<span style="bottom:0">{frame.most_marked:,}</span>' if frame.most_marked else ""
+    widest = max(len(f"{frame.most:,}"), len(f"{frame.most_marked:,}"))
+    return (
+        f'<div class="scale" aria-hidden="true" style="height:{frame.height}px;width:{widest}ch">'
+        f'<span style="top:0">{frame.most:,}</span><span style="top:{TALL}px" class="zero">0</span>{below}</div>'
     )
 
 
@@ -285,18 +211,19 @@ def _ticks(frame: Frame) -> str:
 
 def _levels(column: Portrait) -> str:
     """The most common levels and those with flagged cells, a line each, with bars behind the numbers."""
-    before, after = _tally(column.before), _tally(column.after)
-    flagged = _tally(column.before.take(pa.array(column.flagged)))
-    repaired = _tally(column.after.take(pa.array(column.repaired)))
-    names = _chosen(before, flagged + repaired, column.schema)
+    before, after = _tally(column, column.before), _tally(column, column.after)
+    flagged = _tally(column, column.before.take(pa.array(column.flagged)))
+    repaired = _tally(column, column.after.take(pa.array(column.repaired)))
+    names = _chosen(before, flagged + repaired, column)
     tallies = (before, flagged, repaired, after) if column.is_changed else (before,)
     lines = [(cell_html(cut(name, LONGEST_LEVEL)), [tally[name] for tally in tallies]) for name in names]
-    if others := len((before | after).keys() - set(names)):
+    others = len((before | after).keys() - set(names))
+    most = max([max(counts[0], counts[-1]) for _, counts in lines], default=1)
+    if others:
         rest = [tally.total() - sum(tally[name] for name in names) for tally in tallies]
         lines.append((f"<i>{counted(others, 'other')}</i>", rest))
-    most = max(max(counts[0], counts[-1]) for _, counts in lines)
     drawn = [
-        (level, *(_bar(count, most) if place in (0, 3) else f"{count:,}" for place, count in enumerate(counts)))
+        (level, *(_bar(count, most) if place in (0, 3) else _mark(count) for place, count in enumerate(counts)))
         for level, counts in lines
     ]
     changed = {"Before": "bar", "Flagged": "number flagged", "Repaired": "number repaired", "After": "bar"}
@@ -304,24 +231,29 @@ def _levels(column: Portrait) -> str:
     return html_table(f"Values of {escaped(column.schema.name)}", "levels", head, drawn)
 
 
+def _mark(count: int) -> str:
+    """A number of marked cells; none is nothing to look at."""
+    return f"{count:,}" if count else ""
+
+
 def _bar(count: int, most: int) -> str:
-    return f'<span style="--part:{100 * count / most:.1f}%">{count:,}</span>'
+    return f'<span style="--part:{min(100, 100 * count / most):.1f}%">{count:,}</span>'
 
 
-def _tally(values: pa.ChunkedArray) -> Counter[str]:
-    """How often each value comes, as text, without what is missing or unreadable.
-
-    >>> _tally(pa.chunked_array([[1.0, 2.5, 1.0, None, float("nan")]]))
-    Counter({'1': 2, '2.5': 1})
-    """
+def _tally(column: Portrait, values: pa.ChunkedArray) -> Counter[str]:
+    """How often each value comes, as the column writes it, without what is missing or unreadable."""
     found = pc.value_counts(readable(values))
-    names = [level_text(value) for value in found.field("values").to_pylist()]
+    names = [column.write(value) for value in found.field("values").to_pylist()]
     return Counter(dict(zip(names, found.field("counts").to_pylist(), strict=True)))
 
 
-def _chosen(common: Counter[str], marked: Counter[str], column: Column) -> list[str]:
-    """The levels to show, half of them for marked cells; in the column's order, else most common first."""
+def _chosen(common: Counter[str], marked: Counter[str], column: Portrait) -> list[str]:
+    """The levels to show, half of them for marked cells; in the column's order, else most common first.
+
+    Of a column that is left out, an identifier perhaps, the other values say nothing.
+    """
     names = [name for name, _ in marked.most_common(LEVELS // 2)]
-    names += [name for name, _ in common.most_common(LEVELS) if name not in names][: LEVELS - len(names)]
-    order = {level_text(level): place for place, level in enumerate(column.levels or ())}
+    if column.schema.kind != IGNORE:
+        names += [name for name, _ in common.most_common(LEVELS) if name not in names][: LEVELS - len(names)]
+    order = {column.write(level): place for place, level in enumerate(column.schema.levels or ())}
     return sorted(names, key=lambda name: (order.get(name, len(order)), -common[name]))

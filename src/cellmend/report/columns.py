@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cellmend.report.charts import Counts, chart
+from cellmend.findings.finding import Finding
+from cellmend.report.axis import Counts
+from cellmend.report.charts import chart
 from cellmend.report.markup import counted, escaped, html_table
 from cellmend.report.portrait import Portrait, kind_in_words
-from cellmend.table.schema import Schema
+from cellmend.table.causes.named import MEANINGS
+from cellmend.table.reader import TableReader
+from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import level_text
 
 MAPPED = 100  # columns on the map at most
 ROW_BINS = 120  # pieces that the map cuts the rows into, at most
 SHADES = 4  # of the map
 CHARTED = 60  # columns that are drawn at most
+NAMED = 6  # columns that are named in a line at most
 
 
 def map_of(columns: Sequence[Portrait], rows: int) -> str:
@@ -107,15 +113,76 @@ def _unreadable(values: pa.ChunkedArray) -> int:
     return pc.sum(pc.is_nan(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
 
 
-def kinds_of(schema: Schema) -> str:
-    """What each column was taken for, as a table."""
+def causes_of(findings: Sequence[Finding]) -> str:
+    """Which causes acted, how often, and in which columns, as a table."""
+    columns: dict[str, Counter[str]] = {}
+    for finding in findings:
+        columns.setdefault(finding.cause, Counter())[finding.column] += 1
+    lines = [
+        (
+            f'<a href="#findings" data-cause="{escaped(cause)}">{escaped(cause)}</a>',
+            escaped(MEANINGS.get(cause, "")),
+            f"{own.total():,}",
+            _some(own),
+        )
+        for cause, own in sorted(columns.items(), key=lambda each: -each[1].total())
+    ]
+    head = {"Cause": "", "What it means": "meaning", "Cells": "number", "Columns": ""}
+    return html_table("Causes of the flagged cells", "causes", head, lines)
+
+
+def _some(columns: Counter[str]) -> str:
+    """The columns with most cells, each with their number."""
+    named = [f"{escaped(name)} <span>{count:,}</span>" for name, count in columns.most_common(NAMED)]
+    return ", ".join(named) + (f" and {len(columns) - NAMED:,} more" if len(columns) > NAMED else "")
+
+
+def kinds_of(schema: Schema, checked: Mapping[str, str]) -> str:
+    """What each column was taken for and what it was checked for without a model, as a table."""
     lines = [
         (
             escaped(column.name),
             kind_in_words(column),
             escaped(column.reason or ", ".join(map(level_text, column.levels or ()))),
+            escaped(checked.get(column.name, "nothing")),
         )
         for column in schema
     ]
-    head = {"Column": "", "Kind": "", "Its levels, or why it is left out": ""}
+    head = {"Column": "", "Kind": "", "Its levels, or why it is left out": "", "Checked by itself for": ""}
     return html_table("What each column was taken for", "", head, lines)
+
+
+def without_model(schema: Schema, checked: Mapping[str, str]) -> list[str]:
+    """What was checked in the columns that no model knows, in sentences; columns that fared alike share one."""
+    alike: dict[str, list[str]] = {}
+    for column in schema:
+        if column.kind == IGNORE:
+            alike.setdefault(checked.get(column.name, ""), []).append(column.name)
+    return [f"{_listed(names)}: {f'checked for {what}' if what else 'not checked'}." for what, names in alike.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names for a sentence, long lists cut.
+
+    >>> _listed(["a", "b"]), _listed("abcdefgh")
+    ('a, b', 'a, b, c, d, e, f and 2 more')
+    """
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def checked_by_itself(reader: TableReader) -> dict[str, str]:
+    """What each column is checked for by its own values and by rules between columns, without a model."""
+    checks = reader.checks
+    words = (
+        (checks.identifiers, "identifiers that stand twice or have another form"),
+        (checks.texts, "slips of the keyboard, case, spaces and placeholders"),
+        (checks.numbers, "what cannot be read, or is written as hardly any other"),
+        (checks.causes, "another unit, a lost sign and noise among few values"),
+        (dict.fromkeys(name for each in reader.relations for name in each.columns), "rules between columns"),
+    )
+    found: dict[str, list[str]] = {}
+    for columns, what in words:
+        for name in columns:
+            found.setdefault(name, []).append(what)
+    return {name: "; ".join(own) for name, own in found.items()}

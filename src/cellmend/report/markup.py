@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 LONGEST_TEXT = 240  # letters of a cell that are shown
+LONGEST_SHOWN = 90  # letters that are read at a glance; of a longer cell the first lines are shown
+LONGEST_WHOLE = 16  # letters of a cell that is never broken in two, as numbers and dates are not
 
 
 def escaped(value: str) -> str:
@@ -21,6 +23,18 @@ def cut(value: str, longest: int = LONGEST_TEXT) -> str:
 def cell_html(value: str) -> str:
     """The text of a cell as it may stand in a page, also if nothing would be seen of it."""
     return escaped(value) if value.strip() else "<i>empty text</i>"
+
+
+def whole_cell_html(value: str) -> str:
+    """The text of a cell, in one piece if it is short, its first lines if it is long.
+
+    >>> whole_cell_html("1,150,000"), whole_cell_html("a text of some words")
+    ('<span class="whole">1,150,000</span>', 'a text of some words')
+    """
+    shown = cell_html(value)
+    if not value.strip() or LONGEST_WHOLE < len(value) <= LONGEST_SHOWN:
+        return shown
+    return f'<span class="{"whole" if len(value) <= LONGEST_WHOLE else "long"}">{shown}</span>'
 
 
 def counted(number: int, noun: str) -> str:

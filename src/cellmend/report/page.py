@@ -5,22 +5,24 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from cellmend import __version__
 from cellmend.files.places import whole_file
 from cellmend.findings.finding import Finding
-from cellmend.report.columns import gallery_of, kinds_of, map_of
+from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
 from cellmend.report.markup import counted, cut
-from cellmend.report.portrait import portraits
-from cellmend.table.schema import Schema
+from cellmend.report.portrait import Pictured, portraits
+
+RULES = 30  # that are listed at most
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Facts:
     """What the head of a report says."""
 
     name: str  # of the table
-    seconds: float
+    when: datetime  # the run
+    seconds: float  # that it took
     flagged: int  # cells, also those that have no place in the page
     expected_false: float  # false alarms among them
     repaired: int
@@ -36,22 +39,26 @@ class Facts:
     notes: Sequence[str]
 
 
-def write_report(
-    path: Path, facts: Facts, schema: Schema, before: pa.Table, after: pa.Table, findings: Sequence[Finding]
-) -> None:
-    """Write the page about a table as it was read, `before`, and as it is with its repairs, `after`."""
-    columns = portraits(schema, before, after, findings)
+def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[Finding]) -> None:
+    """Write the page about a table before and after repair."""
+    columns, before = portraits(table, findings), table.before
     templates = files("cellmend.report") / "templates"
     style, script = ((templates / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     page = _template().render(
         facts=facts,
+        version=__version__,
         headline=headline(facts, before.num_rows * before.num_columns),
         rows=before.num_rows,
         columns=before.num_columns,
         map=map_of(columns, before.num_rows),
         gallery=gallery_of(columns),
-        listing=listing_of(findings, before.column_names),
-        kinds=kinds_of(schema),
+        listing=listing_of(findings, table.rows),
+        has_lines=table.rows.lines is not None,
+        causes=causes_of(findings) if findings else "",
+        kinds=kinds_of(table.schema, table.checked),
+        without_model=without_model(table.schema, table.checked),
+        rules=table.rules[:RULES],
+        more_rules=max(0, len(table.rules) - RULES),
         style=style,
         script=script,
         script_sum=b64encode(sha256(script.encode()).digest()).decode(),
@@ -71,6 +78,7 @@ def _template() -> Template:
         undefined=StrictUndefined,
     )
     pages.filters |= {"about": about, "counted": counted, "cut": cut, "duration": duration, "grouped": "{:,}".format}
+    pages.filters |= {"moment": moment}
     return pages.get_template("report.html")
 
 
@@ -84,20 +92,26 @@ def headline(facts: Facts, cells: int) -> str:
     if not facts.flagged:
         return f"None of {counted(cells, 'cell')} looks wrong."
     left = facts.flagged - facts.repaired
-    kept = f"; {left:,} {'is' if left == 1 else 'are'} left as found, for no value was sure enough" if left else ""
+    kept = f", {left:,} {_be(left)} left as found" if left else ""
+    false = about(facts.expected_false)
     return (
         f"{facts.flagged:,} of {counted(cells, 'cell')} {'looks' if facts.flagged == 1 else 'look'} wrong; "
-        f"among them {about(facts.expected_false)} false alarms are expected. {facts.repaired:,} got a repair{kept}."
+        f"among them {false} false {'alarm is' if false == '1' else 'alarms are'} expected. "
+        f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}."
     )
 
 
-def about(expected: float) -> str:
-    """An expected number, with a digit after the point where it matters.
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
 
-    >>> about(0.04), about(3.21), about(1234.5)
-    ('less than 0.1', '3.2', '1,234')
+
+def about(expected: float) -> str:
+    """An expected number, as finely as it is known.
+
+    >>> about(0.04), about(1.3), about(1234.5)
+    ('less than 1', '1', '1,234')
     """
-    return "less than 0.1" if 0 < expected < 0.05 else f"{expected:.1f}" if expected < 10 else f"{expected:,.0f}"
+    return "less than 1" if 0 < expected < 0.5 else f"{expected:,.0f}"
 
 
 def duration(seconds: float) -> str:
@@ -110,3 +124,12 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60} min {whole % 60} s"
     return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+
+
+def moment(when: datetime) -> str:
+    """Day and time, with the zone if it is known.
+
+    >>> moment(datetime(2026, 5, 3, 9, 7))
+    '2026-05-03 09:07'
+    """
+    return f"{when:%Y-%m-%d %H:%M %Z}".strip()

@@ -1,19 +1,36 @@
-"""One column of a report: what it holds before and after repair, and which of its cells are flagged."""
+"""What a report is about: a table before and after repair, and each of its columns with its flagged cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.findings.finding import Finding
+from cellmend.report.rows import Rows
+from cellmend.table.numbers import Numbers
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import family, plain, readable
+from cellmend.table.texts import Notation
+from cellmend.table.values import family, level_text, plain, readable
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A table as it was read, `before`, and as it is with its repairs, `after`."""
+
+    schema: Schema
+    before: pa.Table
+    after: pa.Table
+    rows: Rows  # as they stand in the file
+    notations: Mapping[str, Notation] = field(default_factory=dict)  # how columns write their values
+    checked: Mapping[str, str] = field(default_factory=dict)  # what columns are checked for without a model
+    rules: Sequence[str] = ()  # that the rows keep, in words
 
 
 @dataclass(frozen=True)
@@ -24,8 +41,9 @@ class Portrait:
     schema: Column
     before: pa.ChunkedArray  # dictionaries as their values
     after: pa.ChunkedArray
-    flagged: Rows
-    repaired: Rows  # those of them that got a repair
+    flagged: RowNumbers
+    repaired: RowNumbers  # those of them that got a repair
+    notation: Notation | None = None
 
     @property
     def is_changed(self) -> bool:
@@ -54,18 +72,24 @@ class Portrait:
         """Are its numbers days since 1970?"""
         return self.schema.kind == DATE
 
+    def write(self, value: Any) -> str:
+        """A value as the column writes it, units left out."""
+        text = level_text(value)
+        return text.replace(".", self.notation.decimal) if isinstance(self.notation, Numbers) else text
 
-def portraits(schema: Schema, before: pa.Table, after: pa.Table, findings: Iterable[Finding]) -> list[Portrait]:
+
+def portraits(table: Pictured, findings: Iterable[Finding]) -> list[Portrait]:
     """The columns of the table in order, each with its flagged cells."""
-    marks: dict[str, list[tuple[int, bool]]] = {name: [] for name in before.column_names}
+    marks: dict[str, list[tuple[int, bool]]] = {name: [] for name in table.before.column_names}
     for finding in findings:
         marks[finding.column].append((finding.row, finding.repair is not None))
-    columns = {column.name: column for column in schema}
+    columns = {column.name: column for column in table.schema}
     found = []
     for place, (name, own) in enumerate(marks.items()):
         rows, has_repair = np.array(own, dtype=np.int64).reshape(-1, 2).T
-        values = plain(before[name]), plain(after[name])
-        found.append(Portrait(place, columns[name], *values, rows, rows[has_repair == 1]))
+        values = plain(table.before[name]), plain(table.after[name])
+        marked = rows, rows[has_repair == 1]
+        found.append(Portrait(place, columns[name], *values, *marked, table.notations.get(name)))
     return found
 
 

@@ -14,6 +14,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.causes import NEVER, SLIPS
+from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
@@ -25,6 +26,7 @@ SURPRISE, SURPRISES = 4.0, 8.0  # of a letter, and of it with the next three, fr
 MOST_PLACES = 2  # in a text that may be wrong
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LETTERS_PER_SLIP, MOST_SLIPS = 6, 8  # such a text may differ in
+USUAL = 20  # cells with a value that a text may mean of which nothing else is left
 RARER = 5  # times, than the most frequent
 SIGNS = "*#?!._-~$%&+=<>|\\/^'\"`"
 
@@ -41,8 +43,11 @@ class Pair(NamedTuple):
     meant: str
 
 
-def near_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int, int]]:
-    """Pairs of texts of which the first may be the second, misspelled: they differ in little."""
+def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) -> set[tuple[int, int]]:
+    """Pairs of texts of which the first may be the second, misspelled: they differ in little.
+
+    The first is one of the texts from the place `asked` on.
+    """
     alike: dict[str, list[int]] = defaultdict(list)
     for at, text in enumerate(texts):
         for key in _keys(text):
@@ -52,9 +57,13 @@ def near_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int
         if len(group) > 1:
             ordered = sorted(group, key=lambda at: -counts[at])[:CROWD]
             pairs |= {
-                (one, other) for one in ordered for other in ordered if one != other and counts[other] >= counts[one]
+                (one, other)
+                for one in ordered
+                if one >= asked
+                for other in ordered
+                if one != other and counts[other] >= counts[one]
             }
-    return pairs | _far_pairs(texts, counts)
+    return pairs | _far_pairs(texts, counts, asked) | _garbled_pairs(texts, counts, asked)
 
 
 def _keys(text: str) -> set[str]:
@@ -65,18 +74,34 @@ def _keys(text: str) -> set[str]:
     return without | {text} | {f"\0{kind}{key}" for kind, key in enumerate(other)}
 
 
-def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64]) -> set[tuple[int, int]]:
-    """Rare texts and frequent ones that differ in several letters, if there are not too many."""
+def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+    """Rare texts and frequent ones that differ in several letters, if there are not too many that were learned."""
+    learned = counts[:asked] if asked else counts
     frequent = np.flatnonzero(counts >= FREQUENT)
-    rare = np.flatnonzero(counts <= max(counts.max() // RARER, 1))
-    if not len(frequent) or len(frequent) * len(rare) > MOST_COMPARED:
+    is_rare = counts <= max(counts.max() // RARER, 1)
+    if not len(frequent) or len(frequent) * is_rare[: len(learned)].sum() > MOST_COMPARED:
         return set()
+    rare = np.flatnonzero(is_rare[asked:]) + asked
     ours, theirs = ([texts[at] for at in each.tolist()] for each in (rare, frequent))
     distance = cdist(ours, theirs, scorer=OSA.distance, score_cutoff=MOST_SLIPS, dtype=np.int32)
     lengths = np.array([len(text) for text in theirs])
     allowed = np.clip(lengths // LETTERS_PER_SLIP, 2, MOST_SLIPS)
     close = (distance > 0) & (distance <= allowed) & (lengths > 4)
     return {(int(rare[one]), int(frequent[other])) for one, other in zip(*np.nonzero(close), strict=True)}
+
+
+def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+    """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
+    usual = np.flatnonzero(counts >= USUAL)
+    usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()
+    once = [at for at in range(asked, len(texts)) if counts[at] == 1]
+    by_shape: dict[str, list[int]] = defaultdict(list)
+    for at in usual:
+        if len(texts[at]) >= FEWEST_LETTERS:
+            by_shape[shape_of(texts[at])].append(at)
+    pairs = {(one, other) for one in once for other in by_shape.get(shape_of(texts[one]), ())}
+    starts = {texts[other][:cut]: other for other in usual[::-1] for cut in range(SHORTEST, len(texts[other]) - 1)}
+    return pairs | {(one, starts[texts[one]]) for one in once if texts[one] in starts}
 
 
 def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pair]:
@@ -92,10 +117,10 @@ def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pa
                 yield Pair(seen, meant, number, chance, stray, sibling, texts[meant])
 
 
-def new_pairs(letters: Letters, near: set[tuple[int, int]]) -> Iterator[Pair]:
+def new_pairs(letters: Letters, near: set[tuple[int, int]], asked: int) -> Iterator[Pair]:
     """What may have been meant and is not near, by undoing each cause at the places where a text is strange."""
     place = {text: at for at, text in enumerate(letters.texts)}
-    for seen, strange in _strange_places(letters).items():
+    for seen, strange in _strange_places(letters, asked).items():
         text, done = letters.texts[seen], set()
         for position, likely in strange:
             for number, cause in enumerate(SLIPS):
@@ -108,14 +133,14 @@ def new_pairs(letters: Letters, near: set[tuple[int, int]]) -> Iterator[Pair]:
                             yield Pair(seen, known, number, chance, stray_letter(cause.name, text, meant), NEVER, meant)
 
 
-def _strange_places(letters: Letters) -> dict[int, list[tuple[int, str]]]:
+def _strange_places(letters: Letters, asked: int) -> dict[int, list[tuple[int, str]]]:
     """Texts with the places where they are most surprising, and the letters that would be likely there."""
     item = letters.itself.item
     surprise = -letters.log_chances(letters.itself)
     with_next = surprise.copy()
     for step in (1, 2, 3):
         with_next[:-step] += np.where(item[step:] == item[:-step], surprise[step:], 0.0)
-    strange = np.flatnonzero((surprise > SURPRISE) & (with_next > SURPRISES))
+    strange = np.flatnonzero((surprise > SURPRISE) & (with_next > SURPRISES) & (item >= asked))
     strange = strange[np.lexsort((-with_next[strange], item[strange]))]
     first = np.searchsorted(item[strange], item[strange])
     strange = strange[np.arange(len(strange)) - first < MOST_PLACES]

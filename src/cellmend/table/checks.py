@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
+from cellmend.table.causes import named
 from cellmend.table.causes.numbers import (
     NumberCause,
     Strays,
@@ -26,9 +27,10 @@ from cellmend.table.causes.numbers import (
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
+from cellmend.table.notation import MOMENTS
 from cellmend.table.numbers import Numbers
-from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.schema import DATE, IGNORE, Schema
+from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
+from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.texts import Words, form_of, holds_text
 from cellmend.table.values import family, level_text, plain
 
@@ -36,8 +38,9 @@ MOST_ALIKE = 5000  # numbers that are often written and looked at
 LONGEST = 200  # letters of a number or a date that others are compared with
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
-DOUBTFUL = 0.5  # suspicion from which a text was probably not meant
+FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
+SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
 
 
@@ -170,13 +173,29 @@ def learn_checks(table: ReadTable, schema: Schema) -> Checks:
             numbers[name] = _often_written(table, name)
         if column.kind == IGNORE and family(values.type) in ("text", "number") and _are_identifiers(name, values):
             identifiers[name] = _usual_form(plain(values).drop_null())
-        if family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None:
+        if _are_quantities(column, values) and not isinstance(table.notations.get(name), MOMENTS):
             causes[name] = learn_number_causes(_numbers(values))
         texts, index = _coded_texts(table, name)
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
-    return Checks(learn_texts(counts), identifiers, numbers, _without_reason(causes, table.understood))
+    learned = learn_texts(counts, _strangers(table))
+    return Checks(learned, identifiers, numbers, _without_reason(causes, table.understood))
+
+
+def _strangers(table: ReadTable) -> set[str]:
+    """Words that stand in several columns of numbers and are none."""
+    found = Counter[str]()
+    for name, notation in table.notations.items():
+        values = table.understood[name]
+        if isinstance(notation, Numbers) and pa.types.is_floating(values.type):
+            unread = table.arrow[name].filter(pc.fill_null(pc.is_nan(values), False))
+            found.update({str(text).strip() for text in pc.unique(unread).to_pylist()})
+    return {text for text, columns in found.items() if columns >= FEWEST_STRANGE and text and text[-1:].isalpha()}
+
+
+def _are_quantities(column: Column, values: pa.ChunkedArray) -> bool:
+    return family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None
 
 
 def _without_reason(
@@ -242,34 +261,8 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
     ]
     if not rows_alone:
         found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
-    by_cell = {(each.row, each.column): each for each in checks.misspelled(table, rows_alone=rows_alone)}
-    for suspect in sorted(found, key=lambda each: each.suspicion):
-        cell = suspect.row, suspect.column
-        by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
-    suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
-    return replace(table, understood=_without(table.understood, suspects), suspects=suspects)
-
-
-def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant."""
-    if one.cause and one.suspicion >= DOUBTFUL:
-        return replace(one, suspicion=max(one.suspicion, other.suspicion))
-    return max(one, other, key=lambda each: each.suspicion)
-
-
-def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
-    """The table with what is probably misspelled or slipped taken for missing."""
-    rows: dict[int, list[int]] = {}
-    for suspect in suspects:
-        if suspect.hidden:
-            rows.setdefault(suspect.column, []).append(suspect.row)
-    for place, own in rows.items():
-        gone = np.zeros(understood.num_rows, dtype=bool)
-        gone[own] = True
-        held = plain(understood.column(place))
-        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
-        understood = understood.set_column(place, understood.column_names[place], column)
-    return understood
+    misspelled = checks.misspelled(table, rows_alone=rows_alone)
+    return table.with_suspects([*misspelled, *sorted(found, key=lambda each: each.suspicion)])
 
 
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
@@ -287,10 +280,11 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
-            reason = f"{name} is {text}, which is no {notation.noun}"
+            reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
             if notation.rounded(text) is not None:
-                meant, reason = (), f"{name} is {text}, with far more decimals than the others"
-            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False))
+                meant, cause = (), named.DECIMALS
+                reason = f"{name} is {text}, with far more decimals than the others"
+            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False, cause=cause))
     return suspects
 
 
@@ -336,12 +330,13 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
             closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
             meant = tuple(dict.fromkeys([own, *closer[:MOST_MEANT]]))
             reason = f"{name} is {text}, written as hardly any other is"
-            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=len(meant) == 1))
+            known = len(meant) == 1
+            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=known, cause=named.NOTATION))
     return suspects
 
 
 def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that stand in an earlier row too."""
+    """Identifiers that stand in an earlier row too; not if the rows are the same but for little."""
     suspects = []
     for name in checks.identifiers:
         place, texts, index = _coded_column(table, name)
@@ -349,12 +344,25 @@ def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
         again = order[1:][(index[order[1:]] == index[order[:-1]]) & (index[order[1:]] >= 0)]
         _, first_row = np.unique(index, return_index=True)
         first = dict(zip(index[first_row].tolist(), first_row.tolist(), strict=True))
-        for row in again.tolist():
+        earlier = [first[code] for code in index[again].tolist()]
+        alike = _shares_alike(table, again, np.array(earlier, dtype=np.int64))
+        for row, before in zip(
+            again[alike < SAME_ROW].tolist(), np.array(earlier)[alike < SAME_ROW].tolist(), strict=True
+        ):
             text = texts[index[row]]
             if text == text:
-                reason = f"{name} is {level_text(text)} as in row {first[index[row]]}; in all other rows it differs"
-                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+                reason = f"{name} is {level_text(text)} as in row {before}; in all other rows it differs"
+                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=named.REPEATED))
     return suspects
+
+
+def _shares_alike(table: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The share of cells in which each row is like the other one, (n,)."""
+    alike = [
+        pc.fill_null(pc.equal(column.take(pa.array(rows)), column.take(pa.array(others))), False).to_numpy()
+        for column in map(plain, table.columns)
+    ]
+    return np.mean(alike, axis=0) if len(rows) else np.zeros(0)
 
 
 def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
@@ -368,7 +376,8 @@ def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
             reason = (
                 f"{name} is no number" if text != text else f"{name} is {text}, which has another form than the others"
             )
-            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True))
+            cause = named.UNREADABLE if text != text else named.FORM
+            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=cause))
     return suspects
 
 
@@ -392,8 +401,10 @@ def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
                 found = _slips(plain(table.column(beside)), missing, learned.values, last=beside < place)
                 for row, text, rest, own in found:
                     reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
-                    suspects.append(Suspect(row, beside, SLIPPED, (rest,), reason, readable=False))
-                    suspects.append(Suspect(row, place, SLIPPED, (own,), reason, readable=False))
+                    suspects += [
+                        Suspect(row, at, SLIPPED, (meant,), reason, readable=False, cause=named.SLIPPED)
+                        for at, meant in ((beside, rest), (place, own))
+                    ]
     return suspects
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, says_missing
-from cellmend.table.values import shortened
+from cellmend.table.values import as_text, shortened
 
 MOST_DATES = 0.8  # of the cells must be dates, or the column is text
 MOST_FORMS = 3  # of dates in a column, beside the usual one
@@ -76,17 +76,39 @@ class Dates(Notation):
         moment = (moment + datetime.timedelta(microseconds=500)).replace(microsecond=0)  # days are not that exact
         if not self.form:
             return moment
-        date, time = (moment.strftime(part) for part in re.fullmatch(r"(.*?)((?:[T ]%[HI].*)?)", self.form).groups())  # type: ignore[union-attr]
+        date, time = (moment.strftime(part) for part in _date_and_time(self.form))
         return (date if self.padded else re.sub(r"\b0(\d)\b", r"\1", date)) + time
+
+    def without_time(self) -> Dates:
+        """The same for days alone."""
+        return replace(self, form=_date_and_time(self.form)[0])
 
     def in_words(self, value: Any) -> str:
         """A date for a sentence, by the second at most."""
         return shortened(self.write(value, None))
 
+    def bound(self, value: float) -> str:
+        """A date as the column writes it.
+
+        >>> Dates("%d.%m.%Y").bound(1.0), Dates().bound(1.0)
+        ('02.01.1970', '1970-01-02')
+        """
+        return as_text(self.write(value, None))
+
     def rewrite(self, text: str) -> str:
         """A date of another form in the usual one."""
         days = self.read(pa.array([text])).values[0].as_py()
         return text if days is None or days != days else str(self.write(days, 0))
+
+
+def _date_and_time(form: str) -> tuple[str, str]:
+    """The two parts of a form.
+
+    >>> _date_and_time("%d.%m.%Y %H:%M")
+    ('%d.%m.%Y', ' %H:%M')
+    """
+    time = re.search(r"[T ]%[HI].*|$", form)
+    return form[: time.start()], form[time.start() :]  # type: ignore[union-attr]
 
 
 def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Dates | None:

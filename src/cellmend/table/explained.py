@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.table.candidates import known_pairs, near_pairs, new_pairs, window
-from cellmend.table.causes import NEVER, SLIPS
+from cellmend.table.causes import NEVER, SELDOM, SLIPS
 from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import Default
+from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.slips import Framed
 from cellmend.table.letters import Letters
+from cellmend.table.siblings import Siblings
 
 ROUNDS = 6  # of expectation and maximisation
 USUAL_RATE = 0.002  # of a cause, before anything is seen
@@ -35,7 +37,10 @@ USUAL_DEFAULTS = 0.05  # in a column, before anything is seen
 PLAIN = 0.01  # values of a column are natural and look like a default, where the others do not
 SMOOTH = 0.1  # of the values with a power of two of cells, as many have half and twice as many
 AGAIN = 0.2  # that a slip that was made is made again in the same way
-SIBLINGS = 0.5  # of new codes are like another one but for a digit or a letter: 2014 and 2015, AB-1 and AC-1
+SIBLINGS = 0.5  # of new values are like another one but for a number, a digit or a letter of a code, or style
+STRANGERS = 50  # words that programs leave in columns of any kind
+ANY_WORD, ALPHABET = 0.1, 26.0  # of new values are words of which any letter may follow any other
+ALIKE = 0.1  # of the cells of a column have a text that another column has too: then they hold the same kind of thing
 BORROWED = 0.1  # of new values stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
@@ -46,6 +51,7 @@ FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
 TINY = 1e-300
+ONCE = np.array([1 / SELDOM.get(cause.name, 1.0) for cause in SLIPS])  # in 1 / USUAL_RATE cells, before any is seen
 
 
 class Verdict(NamedTuple):
@@ -70,7 +76,7 @@ class Rates:
 
     def without(self, own: NDArray[np.float64], cause: NDArray[np.int64]) -> NDArray[np.float64]:
         """The rate of these causes by all cells but `own` of them, (P,)."""
-        whole = (np.maximum(self.table[cause] - own, 0.0) + 1.0) / (self.table_cells + 1 / USUAL_RATE)
+        whole = (np.maximum(self.table[cause] - own, 0.0) + ONCE[cause]) / (self.table_cells + 1 / USUAL_RATE)
         return (np.maximum(self.column[cause] - own, 0.0) + TABLE_WEIGHT * whole) / (self.cells + TABLE_WEIGHT)
 
     def strays(self, letters: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -94,15 +100,16 @@ class Rates:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Rates:
         letters = {ord(letter): often for letter, often in entry["letters"].items()}
-        column, table = np.array(entry["column"]), np.array(entry["table"])
+        column, table = (np.pad(entry[of], (0, len(SLIPS) - len(entry[of]))) for of in ("column", "table"))
         return cls(column, table, entry["cells"], entry["table_cells"], letters, entry["defaults"])
 
 
 class Column:
     """A column of different texts while it is weighed which were meant.
 
-    `elsewhere` (T,) says how often each text stands in other columns; `clean` (T,) how probably each was meant, if that
-    is known already.
+    `elsewhere` (T,) says how often each text stands in other columns; `strangers` are texts that stand where numbers
+    should; `clean` (K,) how probably the first K texts were meant, if that is known already: then only the others are
+    asked about.
     """
 
     def __init__(
@@ -110,13 +117,18 @@ class Column:
         texts: list[str],
         counts: NDArray[np.int64],
         elsewhere: NDArray[np.float64],
+        strangers: Collection[str] = (),
         clean: NDArray[np.float64] | None = None,
     ) -> None:
         self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
-        near = near_pairs(texts, counts)
-        self.clean = _first_guess(near, counts) * _unframed(texts) if clean is None else clean
-        self.letters = Letters(texts, self.clean)
-        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near)]
+        asked = 0 if clean is None else len(clean)
+        near = near_pairs(texts, counts, asked)
+        if clean is None:
+            self.clean = _first_guess(near, counts) * _unframed(texts)
+        else:
+            self.clean = np.pad(clean, (0, len(texts) - asked))  # new texts do not vouch for each other
+        self.letters, self.siblings = Letters(texts, self.clean), Siblings.of(texts)
+        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near, asked)]
         self.seen, self.known, self.cause, self.stray = (
             np.array([getattr(pair, name) for pair in self.pairs], dtype=np.int64)
             for name in ("seen", "known", "cause", "stray")
@@ -124,8 +136,9 @@ class Column:
         self.chance, self.sibling = (
             np.array([getattr(pair, name) for pair in self.pairs], dtype=np.float64) for name in ("chance", "sibling")
         )
+        self.any_word = _any_word(texts)  # (T,) chance of each as a word: few values do not tell a column's language
         self.share = np.zeros(len(self.pairs))  # (P,) how probably each pair is what happened
-        self.default = _default_chances(texts, counts)  # (T,) log chance of each text as a default
+        self.default = default_chances(texts, counts, strangers)  # (T,) log chance of each text as a default
         self.is_default = np.zeros(len(texts), dtype=bool)  # (T,) is that likelier than a slip?
         self._look_at_changes()
 
@@ -172,13 +185,13 @@ class Column:
     def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
         """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
         values = self.clean.sum() + TINY
-        sibling = np.zeros(len(self.texts))
+        sibling = self.siblings.expected(self.clean)
         known = self.known >= 0
-        np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]] / values)
+        np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]])
         shared = self.elsewhere / max(self.elsewhere.sum(), 1.0)
-        likely = (1 - SIBLINGS) * np.exp(natural) + SIBLINGS * sibling + BORROWED * shared
+        likely = values * ((1 - SIBLINGS) * np.exp(natural) + self.any_word + BORROWED * shared) + SIBLINGS * sibling
         plain = PLAIN * np.exp(self.default)
-        return np.log(by_count(self.counts)) + np.log(values * likely + plain + TINY)
+        return np.log(by_count(self.counts)) + np.log(likely + plain + TINY)
 
     def _sources(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
         """Log of in how many cells what a pair says was meant, (P,)."""
@@ -253,10 +266,23 @@ def _power(counts: Any) -> Any:
     return np.log2(counts).astype(np.int64)
 
 
-def _default_chances(texts: Sequence[str], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log chance of each text as a default, (T,); in a column where many texts look so, none is one."""
-    chances = np.array([Default().log_chance(text, "") for text in texts])
+def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: Collection[str]) -> NDArray[np.float64]:
+    """Log chance of each text as a default, (T,); in a column where many texts look so, none is one.
+
+    >>> default_chances(["Ulm", "Bonn", "-1"], np.array([5, 5, 2]), ["Bonn"]).round(1).tolist()
+    [-inf, -inf, -inf]
+    >>> default_chances(["Ulm", "Bonn", "-1"], np.array([9, 1, 1]), ["Bonn"]).round(1).tolist()
+    [-inf, -3.9, -4.6]
+    """
+    chances = np.array([-math.log(STRANGERS) if t in strangers else Default().log_chance(t, "") for t in texts])
     return np.full(len(texts), NEVER) if counts[chances > NEVER].sum() > USUAL_FRAME * counts.sum() else chances
+
+
+def _any_word(texts: Sequence[str]) -> NDArray[np.float64]:
+    """The chance of each text as a word of any language, (T,); what has few letters is a number or a code."""
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    letters = np.array([sum(letter.isalpha() for letter in text) for text in texts])
+    return np.where(letters >= FEWEST_LETTERS, ANY_WORD * ALPHABET**-lengths, 0.0)
 
 
 def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -299,7 +325,7 @@ class LearnedTexts:
         found = {text: self.verdicts[text] for text in counts if text in self.verdicts}
         if new:
             texts, many = [*self.counts, *new], np.array([*self.counts.values(), *new.values()])
-            column = Column(texts, many, np.zeros(len(texts)), np.array([*self.clean, *[0.0] * len(new)]))
+            column = Column(texts, many, np.zeros(len(texts)), clean=np.array(self.clean))
             column.weigh(self.rates)
             found |= {text: verdict for text, verdict in column.verdicts().items() if text in new}
         return found
@@ -324,8 +350,10 @@ class LearnedTexts:
         return cls(entry["counts"], tuple(entry["clean"]), Rates.from_json(entry["rates"]), verdicts)
 
 
-def learn_texts(tables: Mapping[str, Mapping[str, int]]) -> dict[str, LearnedTexts]:
+def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = ()) -> dict[str, LearnedTexts]:
     """What is known of columns of text, each given as its different texts with counts, all learned together.
+
+    `strangers` are texts that stand in columns of numbers, where they mean nothing.
 
     >>> states = {"Alabama": 40, "Alaska": 30, "Alabma": 1}
     >>> learn_texts({"state": states})["state"].verdicts["Alabma"].meant
@@ -335,9 +363,9 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]]) -> dict[str, LearnedTex
     everywhere = Counter[str]()
     for counts in kept.values():
         everywhere.update(counts)
-    columns = {name: _column(counts, everywhere) for name, counts in kept.items() if counts}
+    columns = {name: _column(name, kept, everywhere, strangers) for name, counts in kept.items() if counts}
     cells = sum(column.cells for column in columns.values())
-    guess = FIRST_RATE * np.ones(len(SLIPS))
+    guess = FIRST_RATE * ONCE
     rates = {name: Rates(guess * own.cells, guess * cells, own.cells, cells, {}) for name, own in columns.items()}
     for _ in range(ROUNDS):
         for name, column in columns.items():
@@ -356,9 +384,23 @@ def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     return kept if sum(map(len, kept)) <= MOST_LETTERS else {}
 
 
-def _column(counts: Mapping[str, int], everywhere: Mapping[str, int]) -> Column:
-    own = np.array(list(counts.values()))
-    return Column(list(counts), own, np.array([everywhere[text] for text in counts], dtype=float) - own)
+def _column(
+    name: str, tables: Mapping[str, Mapping[str, int]], everywhere: Mapping[str, int], strangers: Collection[str]
+) -> Column:
+    texts, own = list(tables[name]), np.array(list(tables[name].values()))
+    elsewhere = np.array([everywhere[text] for text in texts], dtype=float) - own
+    # A default that a program left in several columns is no value of any: only columns with the same values vouch.
+    looks_default = np.flatnonzero((default_chances(texts, own, strangers) > NEVER) & (elsewhere > 0))
+    if len(looks_default):
+        alike = [other for key, other in tables.items() if key != name and _share_values(tables[name], other)]
+        elsewhere[looks_default] = [sum(other.get(texts[at], 0) for other in alike) for at in looks_default.tolist()]
+    return Column(texts, own, elsewhere, strangers)
+
+
+def _share_values(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    """Do many cells of the one have a text that the other has too, and that looks like no default?"""
+    shared = [text for text in one.keys() & other.keys() if Default().log_chance(text, "") == NEVER]
+    return sum(one[text] for text in shared) > ALIKE * sum(one.values())
 
 
 def _learn_rates(columns: Mapping[str, Column]) -> dict[str, Rates]:

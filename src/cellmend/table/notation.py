@@ -1,4 +1,4 @@
-"""How a column writes its values: words, numbers with units, or dates.
+"""How a column writes its values: words, numbers with units, dates, or times of day.
 
 A notation is learned from a column once and reads newer ones in the same way. What it reads has a null where the cell
 is missing and NaN where it cannot be read, or where a number has far more decimals than those of its column ever have.
@@ -6,20 +6,29 @@ is missing and NaN where it cannot be read, or where a number has far more decim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.dates import MOST_DATES, Dates, learn_dates
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
 from cellmend.table.texts import Notation, Texts, Unread, Words, distinct_texts, holds_text
 from cellmend.table.values import readable
 
 # As model files name them, and tasks that travel.
-NOTATIONS: dict[str, type[Notation]] = {"words": Words, "numbers": Numbers, "dates": Dates, "unread": Unread}
+NOTATIONS: dict[str, type[Notation]] = {
+    "words": Words,
+    "numbers": Numbers,
+    "dates": Dates,
+    "clocks": Clocks,
+    "unread": Unread,
+}
+MOMENTS = (Dates, Clocks)  # numbers that have no unit, sign or decimal point
+NAMED = 5  # columns in a sentence at most
 Notations = Mapping[str, Notation]
 
 
@@ -53,6 +62,10 @@ def learn_notation(values: Texts, kind: str | None = None, decimal: str | None =
         dates = learn_dates(levels, counts, least=MOST_DATES if kind is None else 0.0)
         if dates is not None:
             return dates
+    if kind is None:
+        clocks = learn_clocks(levels, counts)
+        if clocks is not None:
+            return clocks
     if kind in (None, "real", "count", "ordinal"):
         numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0, decimal=decimal)
         if numbers is not None:
@@ -79,19 +92,74 @@ def describe_columns(table: pa.Table, notations: Notations) -> dict[str, str]:
     >>> describe_columns(table, learn_notations(table, {}))
     {'ounces': 'numbers with the unit oz, oz.; 12.0 oz is read as 12; 1 cell says N/A, read as missing'}
     """
-    described = {}
+    described = {
+        name: [
+            *filter(None, [units]),
+            *(f"{_cells_say(count)} {word}, read as missing" for word, count in gaps.items()),
+        ]
+        for name, (units, gaps) in _said_of_columns(table, notations).items()
+    }
+    return {name: "; ".join(said) for name, said in described.items()}
+
+
+def describe_together(table: pa.Table, notations: Notations) -> list[str]:
+    """The same in sentences, one for all columns that have the same units or the same words for what is missing.
+
+    >>> table = pa.table({"a": ["1 %", "2 %", "N/A"], "b": ["3 %", "5 %", "N/A"]})
+    >>> describe_together(table, learn_notations(table, {}))
+    ['a, b: numbers with the unit %; 1 % is read as 1.', '2 cells in a, b say N/A, read as missing.']
+    """
+    units: dict[str, tuple[str, list[str]]] = {}
+    words: dict[str, dict[str, int]] = {}
+    for name, (sentence, gaps) in _said_of_columns(table, notations).items():
+        if sentence:
+            units.setdefault(sentence.partition(";")[0], (sentence, []))[1].append(name)
+        for word, count in gaps.items():
+            words.setdefault(word, {})[name] = count
+    return [
+        *(f"{_some(names)}: {sentence}." for sentence, names in units.values()),
+        *(_about_gaps(word, columns) for word, columns in words.items()),
+    ]
+
+
+def _about_gaps(word: str, columns: Mapping[str, int]) -> str:
+    said = f"{word}, read as missing."
+    if len(columns) == 1:
+        return f"{next(iter(columns))}: {_cells_say(columns[next(iter(columns))])} {said}"
+    return f"{sum(columns.values()):,} cells in {_some([*columns])} say {said}"
+
+
+def _said_of_columns(table: pa.Table, notations: Notations) -> dict[str, tuple[str, dict[str, int]]]:
+    """Of columns of text that have them: a sentence about units, and words for what is missing with their cells."""
+    found = {}
     for name, notation in notations.items():
         if not holds_text(table.schema.field(name).type):
             continue
         texts, place = distinct_texts(table[name])
         counts = np.bincount(place, minlength=len(texts))
-        said = [notation.describe_units(texts, counts)]
-        for text, count in zip(texts, counts.tolist(), strict=True):
-            if count and text.strip() and notation.is_missing(text):
-                said.append(f"{count:,} {'cell says' if count == 1 else 'cells say'} {text.strip()}, read as missing")
-        if said := [sentence for sentence in said if sentence]:
-            described[name] = "; ".join(said)
-    return described
+        gaps = {
+            text.strip(): count
+            for text, count in zip(texts, counts.tolist(), strict=True)
+            if count and text.strip() and notation.is_missing(text)
+        }
+        units = notation.describe_units(texts, counts)
+        if units or gaps:
+            found[name] = units, gaps
+    return found
+
+
+def _cells_say(count: int) -> str:
+    return f"{count:,} {'cell says' if count == 1 else 'cells say'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names for a sentence, long lists cut.
+
+    >>> _some(["a", "b"]), _some("abcdefgh")
+    ('a, b', 'a, b, c, d, e and 3 more')
+    """
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def tidy(table: pa.Table, notations: Notations) -> pa.Table:

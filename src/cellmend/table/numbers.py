@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from cellmend.table.kinds import are_codes
 from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, says_missing
-from cellmend.table.values import LARGEST_EXACT_WHOLE
+from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
 LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
+FEW_LEVELS = 10  # different numbers that may be levels
 A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
 CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
@@ -114,9 +115,20 @@ class Numbers(Notation):
         """
         size = abs(value)
         plain = f"{size:,.15g}" if decimals is None else f"{size:,.{max(decimals, self.places)}f}"
+        return f"{'-' if value < 0 else ''}{self.before}{self.with_marks(plain)}{self.after}"
+
+    def with_marks(self, digits: str) -> str:
+        """Digits in groups and with a decimal point, such as 1,234.5, with the marks of the column."""
         marks = {",": self.thousands, ".": self.decimal}
-        digits = "".join(marks.get(letter, letter) for letter in plain)
-        return f"{'-' if value < 0 else ''}{self.before}{digits}{self.after}"
+        return "".join(marks.get(letter, letter) for letter in digits)
+
+    def in_words(self, value: Any) -> str | None:
+        """A number for a sentence, where the column has a decimal comma.
+
+        >>> Numbers(decimal=",").in_words(1843.25), Numbers().in_words(1843.25)
+        ('1843,25', None)
+        """
+        return None if self.decimal == "." else rounded_text(value).replace(".", self.decimal)
 
     def rounded(self, text: str) -> float | None:
         """The number in a text, with as many decimals as those of the column; None if there is none."""
@@ -183,6 +195,8 @@ def learn_numbers(
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
+    if least and gap and _are_levels(read):
+        return None
     if least:
         others = ~said & ~known & ~gaps
         if _are_labels(read, values, times) or _is_a_form(
@@ -204,6 +218,11 @@ def learn_numbers(
         decimals=None if whole else usual_decimals(np.repeat(values, times)),
         places=_places(read, times, decimal),
     )
+
+
+def _are_levels(read: Sequence[Part]) -> bool:
+    """Are these few texts with a unit levels, such as 1br and 2br, so that the word beside them, studio, is one too?"""
+    return len(read) <= FEW_LEVELS and all(part.unit for part in read)
 
 
 def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
@@ -234,6 +253,7 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     addresses = np.array([bool(_ADDRESS.fullmatch(number)) for number in written])
     spaced = [re.sub(rf"[{SPACES}]", "", number) if number.isascii() else "" for number in written]
     phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
+    phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
     return share > CODE_SHARE or phones or are_codes([part.number + part.unit for part in read], times)
 

@@ -26,12 +26,16 @@ from cellmend.table.notation import (
 from cellmend.table.numbers import Numbers
 from cellmend.table.otherwise import written_otherwise
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
+from cellmend.table.relations.base import Relation
+from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
 MOST_COLUMNS = 1000  # that are learned from
 
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
+GivenRules = Rules | Sequence[Mapping[str, Any]] | None  # and of how they belong together
 
 
 class Understood(NamedTuple):
@@ -87,19 +91,25 @@ class TableReader:
     schema: Schema
     notations: Notations
     checks: Checks
+    relations: tuple[Relation, ...] = ()
 
     @classmethod
-    def fit(cls, frame: Frame, given: Given, decimal: str | None = None) -> tuple[TableReader, ReadTable]:
-        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns, and
-        `decimal` the mark of their numbers."""
+    def fit(
+        cls, frame: Frame, given: Given, rules: GivenRules = None, decimal: str | None = None
+    ) -> tuple[TableReader, ReadTable]:
+        """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns,
+        `rules` what of relations, and `decimal` the mark of their numbers."""
         if frame.arrow.num_rows < 2:
             one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
             raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array, decimal=decimal)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
-        reader = cls(names, found.schema, found.notations, learn_checks(table, found.schema))
-        return reader, check(table, reader.checks)
+        checks = learn_checks(table, found.schema)
+        checked = check(table, checks)
+        learned = learn_relations(checked, found.schema)
+        relations = tuple(learned if rules is None else Rules.of(rules).choose(learned))
+        return cls(names, found.schema, found.notations, checks, relations), relate(checked, relations)
 
     def read(self, frame: Frame, *, rows_alone: bool = False) -> ReadTable:
         """A table as this reader understands it.
@@ -114,7 +124,7 @@ class TableReader:
         reader, otherwise = (self, {}) if rows_alone or frame.is_array else self.adapted_to(frame.arrow)
         notations = reader._notations_for(frame, rows_alone=rows_alone)
         table = ReadTable(frame, understand(frame.arrow, notations), notations, otherwise=otherwise)
-        return check(table, reader.checks, rows_alone=rows_alone)
+        return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
         """The reader for tables that are written as this one is, and which columns are so otherwise than learned."""
@@ -139,13 +149,15 @@ class TableReader:
             "readers": notations_to_json(self.notations),
             "checks": self.checks.to_json(),
             "names": self.names,
+            "relations": relations_to_json(self.relations),
         }
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> TableReader:
         """The opposite of to_json."""
         schema, checks = Schema.from_dict(entries["schema"]), Checks.from_json(entries["checks"])
-        return cls(entries["names"], schema, notations_from_json(entries["readers"]), checks)
+        relations = relations_from_json(entries.get("relations", ()))  # models of before have none
+        return cls(entries["names"], schema, notations_from_json(entries["readers"]), checks, relations)
 
     def _notations_for(self, frame: Frame, *, rows_alone: bool) -> dict[str, Notation]:
         """As learned; a column that had a type of its own and comes as text is read as its kind says."""

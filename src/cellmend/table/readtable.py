@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
+from cellmend.table.values import plain
+
+RELATED = frozenset({"arithmetic", "dependency", "key", "sequence", "sources"})  # causes that other cells tell
+DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 
 
 @dataclass(frozen=True)
@@ -23,12 +30,17 @@ class Suspect:
     meant: tuple[str, ...]  # what may have been meant, the nearest first; none if nobody knows
     reason: str
     readable: bool  # does the cell say something that a model can learn from?
-    cause: str = ""  # what made it wrong, if that is known
+    cause: str  # what made it wrong, one of causes.named.MEANINGS
 
     @property
     def hidden(self) -> bool:
         """Is the cell taken for missing by the model?"""
-        return not self.readable and self.suspicion >= 0.5
+        return not self.readable and self.suspicion >= DOUBTFUL
+
+    @property
+    def related(self) -> bool:
+        """Do other cells of the table tell what was meant, and not only the cell itself?"""
+        return bool(self.meant) and self.cause in RELATED
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
+    vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
 
     @property
@@ -55,6 +68,42 @@ class ReadTable:
     def names(self) -> list[str]:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
+
+    def with_suspects(self, found: Iterable[Suspect]) -> ReadTable:
+        """The table with these suspects too, one a cell; what was probably not meant is not learned from."""
+        by_cell = {(each.row, each.column): each for each in self.suspects}
+        for suspect in found:
+            cell = suspect.row, suspect.column
+            by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
+        suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
+        return replace(self, understood=_without(self.understood, suspects), suspects=suspects)
+
+
+def _both(one: Suspect, other: Suspect) -> Suspect:
+    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant.
+
+    What other rows say was meant goes before what one text alone may have been.
+    """
+    if other.related and other.suspicion >= DOUBTFUL:
+        return replace(other, suspicion=max(one.suspicion, other.suspicion))
+    if one.cause and one.suspicion >= DOUBTFUL:
+        return replace(one, suspicion=max(one.suspicion, other.suspicion))
+    return max(one, other, key=lambda each: each.suspicion)
+
+
+def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
+    """The table with what is probably misspelled or slipped taken for missing."""
+    rows: dict[int, list[int]] = {}
+    for suspect in suspects:
+        if suspect.hidden:
+            rows.setdefault(suspect.column, []).append(suspect.row)
+    for place, own in rows.items():
+        gone = np.zeros(understood.num_rows, dtype=bool)
+        gone[own] = True
+        held = plain(understood.column(place))
+        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
+        understood = understood.set_column(place, understood.column_names[place], column)
+    return understood
 
 
 def read_typed(X: Any) -> ReadTable:

@@ -15,6 +15,8 @@ from cellmend.table.values import Level, level_text
 KINDS = ("real", "category", "count", "ordinal")
 DATE = "date"  # modelled as a real number: the days since 1970
 IGNORE = "ignore"
+# What PyYAML raises of texts that are no YAML, of a 13th month, of a tag that does not fit, and of nesting without end.
+YAML_TROUBLES = (yaml.YAMLError, ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError)
 EVERY_KIND = (*KINDS, DATE, IGNORE)
 
 
@@ -78,7 +80,7 @@ class Schema:
         """A schema from YAML: `name: kind`, or `name: {kind: ..., levels: [...]}`."""
         try:
             entries = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except YAML_TROUBLES as error:
             raise SchemaError(f"A schema must be YAML of the form 'column: kind'; it cannot be read: {error}") from None
         if not isinstance(entries, Mapping):
             raise SchemaError("A schema must be YAML of the form 'column: kind', one a line.")
@@ -142,7 +144,7 @@ def _column_from_entry(name: str, entry: Any) -> Column:
     surplus = set(entry) - {"kind", "levels", "reason"}
     if surplus:
         raise SchemaError(
-            f"Column {name!r} may have kind, levels and reason in the schema; it has {min(surplus)!r} too."
+            f"Column {name!r} may have kind, levels and reason in the schema; it has {min(map(str, surplus))!r} too."
         )
     levels = entry.get("levels")
     if levels is not None:

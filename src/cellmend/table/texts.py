@@ -62,6 +62,10 @@ class Notation:
         """A value for a sentence, if it is said otherwise than the column's numbers or levels are."""
         return None
 
+    def bound(self, value: float) -> float | str:
+        """An end of an interval, as findings hold it."""
+        return float(value)
+
     def rewrite(self, text: str) -> str:
         """A cell that can be read, written as the others are."""
         return text

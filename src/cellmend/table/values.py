@@ -74,10 +74,12 @@ def shortened(value: Any) -> str:
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
-def rounded_text(bound: float) -> str:
-    """A bound with the digits that matter.
+def rounded_text(bound: float | str) -> str:
+    """A bound with the digits that matter; text, as dates are, stays.
 
-    >>> rounded_text(3.1512345678), rounded_text(123456789.12), rounded_text(12)
-    ('3.15123', '123456789', '12')
+    >>> rounded_text(3.1512345678), rounded_text(123456789.12), rounded_text(12), rounded_text("02.01.1970")
+    ('3.15123', '123456789', '12', '02.01.1970')
     """
-    return as_text(bound if isinstance(bound, int) else float(f"{bound:.6g}") if abs(bound) < 1e5 else round(bound))
+    if isinstance(bound, int | str):
+        return str(bound)
+    return as_text(float(f"{bound:.6g}") if abs(bound) < 1e5 else round(bound))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cellmend.table.causes.apart import Apart, learn_apart, learn_switch
+
 FEWEST_STRAYS = 8  # different numbers beside the levels, from which it can be told that they are noise
 MOST_SHARE = 0.25  # of the cells that may be noise
 CLEARLY = 2.0  # times as often stands the rarest level as the most frequent number that is noise
@@ -98,8 +100,8 @@ class LostSign:
         return f"{number}, where the others are {'positive' if self.sign > 0 else 'negative'}"
 
 
-NumberCause = Strays | OtherUnit | LostSign
-NUMBER_CAUSES: dict[str, Any] = {"noise": Strays, "unit": OtherUnit, "sign": LostSign}
+NumberCause = Strays | OtherUnit | LostSign | Apart
+NUMBER_CAUSES: dict[str, Any] = {"noise": Strays, "unit": OtherUnit, "sign": LostSign, "far off": Apart}
 
 
 def learn_number_causes(numbers: NDArray[np.float64]) -> tuple[NumberCause, ...]:
@@ -111,7 +113,8 @@ def learn_number_causes(numbers: NDArray[np.float64]) -> tuple[NumberCause, ...]
     values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
     if len(values) < 2:
         return ()
-    found = (_learn_strays(values, counts), *_learn_units(values, counts), _learn_sign(values, counts))
+    apart = learn_switch(values, counts) or learn_apart(values, counts)
+    found = (_learn_strays(values, counts), *_learn_units(values, counts), _learn_sign(values, counts), apart)
     return tuple(each for each in found if each is not None)
 
 

@@ -1,0 +1,1 @@
+"""What people decided about cells, what it teaches, and which cells to ask them about."""

@@ -1,0 +1,196 @@
+"""A decision about one cell, as people take it and as it is kept: one JSON object a line, undo is another line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from cellmend.errors import DecisionError, did_you_mean
+from cellmend.table.values import as_text
+
+RIGHT, WRONG, UNDO = "right", "wrong", "undo"
+VERDICTS = (RIGHT, WRONG, UNDO)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person said of one cell; `undo` takes back what stands for the cell.
+
+    >>> Decision(3, "city", "Ulmm", "wrong", "Ulm").to_line()
+    '{"row": 3, "column": "city", "value": "Ulmm", "verdict": "wrong", "repair": "Ulm"}'
+    """
+
+    row: int  # from 0, the row's place in the table
+    column: str
+    value: str | None  # as it was seen, as text; None: the cell was empty
+    verdict: str
+    repair: str | None = None  # None: not known; "": the cell should be empty
+
+    @property
+    def cell(self) -> tuple[int, str]:
+        """Row and column."""
+        return self.row, self.column
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], where: str = "A decision") -> Decision:
+        """A decision from a mapping, checked; `where` begins the sentence if it is none.
+
+        >>> Decision.of({"row": 3, "column": "size", "value": 1.0, "verdict": "right"}).value
+        '1'
+        """
+        names = [each.name for each in fields(cls)]
+        for name in entry:
+            if name not in names:
+                raise DecisionError(
+                    f"{where} must have row, column, value, verdict and, if known, repair; "
+                    f"it has {name!r}.{did_you_mean(str(name), names)}"
+                )
+        for name in names[:-1]:
+            if name not in entry:
+                raise DecisionError(f"{where} must have row, column, value and verdict; it has no {name}.")
+        row, verdict, repair = entry["row"], entry["verdict"], _text(entry.get("repair"))
+        if isinstance(row, bool) or not _is_whole(row) or row < 0:
+            raise DecisionError(f"{where} must have a row from 0; it has {row!r}.")
+        if not isinstance(entry["column"], str):
+            raise DecisionError(f"{where} must have the name of a column; it has {entry['column']!r}.")
+        if verdict not in VERDICTS:
+            raise DecisionError(f"{where} must have the verdict 'right', 'wrong' or 'undo'; it has {verdict!r}.")
+        if repair is not None and verdict != WRONG:
+            raise DecisionError(f"{where} may have a repair only if its cell is wrong; the verdict is {verdict!r}.")
+        return cls(int(row), entry["column"], _text(entry["value"]), verdict, repair)
+
+    def to_line(self) -> str:
+        """As JSON, without a repair if none is known."""
+        entry = asdict(self)
+        if self.repair is None:
+            del entry["repair"]
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def _is_whole(row: Any) -> bool:
+    try:
+        return int(row) == row
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _text(value: Any) -> str | None:
+    """A value as text; None for what is missing, however a DataFrame says that."""
+    return None if value is None or value != value else as_text(value)
+
+
+# ---------------------------------------------------------------- many of them
+
+
+def as_decisions(given: Any) -> list[Decision]:
+    """Decisions from a list of them or of mappings, or from any DataFrame of them, in their order.
+
+    >>> [each.verdict for each in as_decisions([{"row": 3, "column": "city", "value": "Ulm", "verdict": "right"}])]
+    ['right']
+    """
+    if not isinstance(given, Sequence):
+        given = nw.from_native(given, eager_only=True).to_arrow().to_pylist()
+    return [
+        each if isinstance(each, Decision) else Decision.of(each, f"Decision {place}")
+        for place, each in enumerate(given, 1)
+    ]
+
+
+def standing(decisions: Iterable[Decision]) -> list[Decision]:
+    """Those that hold once what was undone is gone, each cell once.
+
+    >>> right = Decision(3, "city", "Ulm", "right")
+    >>> standing([right, Decision(3, "city", "Ulm", "undo")])
+    []
+    >>> standing([right, Decision(3, "city", "Ulm", "wrong")])
+    Traceback (most recent call last):
+    cellmend.errors.DecisionError: A cell must be decided in one way; row 3 of 'city' is right and wrong. Hint: take \
+the earlier decision back with the verdict "undo".
+    """
+    held: dict[tuple[int, str], Decision] = {}
+    for each in decisions:
+        before = held.get(each.cell)
+        if each.verdict == UNDO:
+            held.pop(each.cell, None)
+        elif before is not None and _contradict(before, each):
+            raise DecisionError(
+                f"A cell must be decided in one way; row {each.row} of {each.column!r} is {_said(before, each)}. "
+                'Hint: take the earlier decision back with the verdict "undo".'
+            )
+        elif before is None or before.repair is None:
+            held[each.cell] = each
+    return list(held.values())
+
+
+def _contradict(one: Decision, other: Decision) -> bool:
+    repairs = {each.repair for each in (one, other) if each.repair is not None}
+    return one.verdict != other.verdict or one.value != other.value or len(repairs) > 1
+
+
+def _said(one: Decision, other: Decision) -> str:
+    if one.verdict != other.verdict:
+        return f"{one.verdict} and {other.verdict}"
+    if one.value != other.value:
+        return f"seen as {one.value!r} and as {other.value!r}"
+    return f"repaired as {one.repair!r} and as {other.repair!r}"
+
+
+# ---------------------------------------------------------------- as a file
+
+
+def read_decisions(path: Path) -> list[Decision]:
+    """All decisions of a file in their order; a half last line, as a killed program leaves it, is not read."""
+    whole, half = _parted(path.read_bytes())
+    if half and _is_json(half):  # only the end of the line is missing
+        whole += half
+    try:
+        lines = whole.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise DecisionError(f"{path.name} must hold decisions as UTF-8 text; it does not.") from None
+    return [_decision(line, f"Line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _decision(line: str, where: str) -> Decision:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        entry = None
+    if not isinstance(entry, dict):
+        raise DecisionError(
+            f'{where} must hold one decision, such as {{"row": 3, "column": "city", "value": "Ulm", '
+            '"verdict": "right"}; it holds none.'
+        )
+    return Decision.of(entry, where)
+
+
+def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
+    """Add decisions to a file, which is made if it is not there; on the disk when this returns."""
+    lines = "".join(each.to_line() + "\n" for each in decisions).encode()
+    with path.open("ab+") as file:
+        file.seek(0)
+        whole, half = _parted(file.read())
+        if half and not _is_json(half):
+            file.truncate(len(whole))
+        file.write(b"\n" + lines if half and _is_json(half) else lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _parted(content: bytes) -> tuple[bytes, bytes]:
+    """The whole lines of a file, and what stands behind the last end of a line."""
+    whole, end, half = content.rpartition(b"\n")
+    return whole + end, half
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

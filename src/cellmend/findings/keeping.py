@@ -1,0 +1,77 @@
+"""Repairs in keeping with the arithmetic of their rows: no order is repaired to a day after its delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cellmend.findings.finding import Finding
+from cellmend.findings.wording import held_as
+from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.arithmetic import Arithmetic
+from cellmend.table.relations.formulas import ORDER
+from cellmend.table.relations.quantities import Quantity, numbers_of, writer
+from cellmend.table.values import shortened
+
+Repaired = dict[tuple[int, str], int]  # by row and column, the place of a finding that has a repair
+
+
+def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arithmetic]) -> list[Finding]:
+    """The findings, with repairs that would break a formula replaced by what it says, or left out if that is open."""
+    changed = list(found)
+    quantities = {quantity.name: quantity for rule in rules for quantity in rule.quantities}
+    repaired = {(each.row, each.column): at for at, each in enumerate(found) if _has_repair(each, quantities)}
+    if not repaired:
+        return changed
+    rows = np.unique([row for row, _ in repaired])
+    values = _repaired_values(found, repaired, table, quantities, rows)
+    for rule in rules:
+        for at in np.flatnonzero(rule.formula.broken(values)).tolist():
+            own = [(int(rows[at]), name) for name in rule.columns if (int(rows[at]), name) in repaired]
+            for cell in own:
+                told = _solved(rule, cell[1], values, at) if len(own) == 1 else None
+                finding = changed[repaired[cell]]
+                changed[repaired[cell]] = _as_told(finding, rule, told, table, quantities[cell[1]])
+    return changed
+
+
+def _has_repair(finding: Finding, quantities: Mapping[str, Quantity]) -> bool:
+    return finding.repair is not None and finding.column in quantities
+
+
+def _repaired_values(
+    found: Sequence[Finding], repaired: Repaired, table: ReadTable, quantities: Mapping[str, Quantity], rows: Any
+) -> dict[str, Any]:
+    """The numbers of these rows, (n,) each, with all repairs made."""
+    values = {name: numbers_of(table, name)[rows] for name in quantities}
+    places = {row: at for at, row in enumerate(rows.tolist())}
+    for (row, name), at in repaired.items():
+        values[name][places[row]] = _number(table, name, found[at].repair)
+    return values
+
+
+def _number(table: ReadTable, name: str, repair: Any) -> float:
+    """A repair as the number that it says."""
+    notation = table.notations.get(name)
+    held = pa.chunked_array([pa.array([repair])])
+    number = (held if notation is None else notation.understand(held))[0].as_py()
+    return float(number) if isinstance(number, int | float) else np.nan
+
+
+def _solved(rule: Arithmetic, name: str, values: Mapping[str, Any], at: int) -> float | None:
+    """What a formula says in place of a repair, if it says one thing."""
+    row = {column: values[column][at : at + 1] for column in rule.columns}
+    solved = float(rule.formula.solved(name, row)[0])
+    return solved if rule.formula.form != ORDER and np.isfinite(solved) else None
+
+
+def _as_told(finding: Finding, rule: Arithmetic, told: float | None, table: ReadTable, quantity: Quantity) -> Finding:
+    if told is None:
+        reason = f"{finding.reason}. Abstained: {shortened(finding.repair)} would break that {rule.words()}"
+        return replace(finding, repair=None, reason=reason)
+    repair = held_as(table, table.names.index(finding.column), writer(table, quantity)(told))
+    return replace(finding, repair=repair, reason=f"{finding.reason}; {rule.words()} says {shortened(repair)}")

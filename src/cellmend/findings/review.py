@@ -1,0 +1,129 @@
+"""People decide: the cells to ask them about, and what their decisions change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cellmend.decisions.asking import ask_cells, ask_rows, kinds_of
+from cellmend.decisions.decision import Decision
+from cellmend.decisions.portrait import Portrait
+from cellmend.decisions.taught import teach, with_repairs
+from cellmend.findings.finder import Finder
+from cellmend.model.encoding import EncodedTable
+from cellmend.model.judge import Judge
+from cellmend.model.model import Model
+from cellmend.table.readtable import ReadTable
+from cellmend.table.values import as_text
+
+QUESTIONS = pa.schema(
+    [
+        ("row", pa.int64()),  # from 0, in the whole table
+        ("column", pa.string()),
+        ("value", pa.string()),
+        ("suspicion", pa.float64()),
+        ("repair", pa.string()),
+        ("cause", pa.string()),
+        ("speaks_for", pa.int64()),  # other cells that are alike
+    ]
+)
+CHANGES = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("column", pa.string()),
+        ("value", pa.string()),
+        ("before", pa.float64()),  # suspicion
+        ("after", pa.float64()),
+        ("change", pa.string()),  # found, or dropped
+    ]
+)
+
+
+def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> pa.Table:
+    """The best `n` questions about a table, or the cells of the best `n` rows, as QUESTIONS has them."""
+    table, judge = encoded.table, finder.judge
+    before = judge.untaught_suspicion(encoded)
+    taught = judge.model.taught
+    portrait = Portrait.of(table, before) if taught is None else taught.portrait
+    seen = portrait.see(table, before)
+    suspicion = before if taught is None else taught.revise(table, before)
+    decided = np.zeros(suspicion.shape, dtype=bool)
+    for cell in () if taught is None else taught.own(seen):
+        decided[cell] = True
+    kinds = kinds_of(seen, suspicion)
+    doubts = before * (1 - before) if taught is None else taught.doubts(seen)
+    sizes = np.bincount(kinds[(kinds >= 0) & ~decided], minlength=int(kinds.max()) + 1)
+    if whole_rows:
+        rows = ask_rows(doubts, decided, n, judge.model.seed + int(decided.sum()))
+        cells = [(row, place) for row in rows for place in np.flatnonzero(kinds[row] >= 0).tolist()]
+    else:
+        asked = ask_cells(kinds, doubts, decided, n, judge.model.seed + int(decided.sum()))
+        cells = [divmod(place, kinds.shape[1]) for place in asked]
+    found = _found(finder, encoded, suspicion, cells)
+    causes = {(each.row, each.column): each.cause for each in table.suspects}
+    lines = [
+        (row, table.names[place], _text(table, row, place), float(suspicion[row, place]), found.get((row, place)),
+         causes.get((row, place), ""), int(sizes[kinds[row, place]]) - 1)
+        for row, place in cells
+    ]  # fmt: skip
+    return _as_table(QUESTIONS, lines)
+
+
+def _found(
+    finder: Finder, encoded: EncodedTable, suspicion: NDArray[np.float64], cells: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], str | None]:
+    """What these cells should be, if they are wrong."""
+    flagged = np.zeros(suspicion.shape, dtype=bool)
+    for cell in cells:
+        flagged[cell] = True
+    places = {name: place for place, name in enumerate(encoded.table.names)}
+    found = finder.find(encoded, suspicion, flagged)
+    return {(e.row, places[e.column]): None if e.repair is None else as_text(e.repair) for e in found}
+
+
+def learn_decisions(
+    judge: Judge, encoded: EncodedTable, decisions: Sequence[Decision], threshold: float
+) -> tuple[Model, pa.Table]:
+    """The model that was taught these decisions too, and the other cells that it now flags or no longer flags."""
+    untaught = judge.untaught_suspicion(encoded)
+    before = untaught if judge.model.taught is None else judge.model.taught.revise(encoded.table, untaught)
+    taught = teach(judge.model.taught, encoded.table, untaught, decisions)
+    after = taught.revise(encoded.table, untaught)
+    seen = taught.portrait.see(encoded.table, after)
+    taught = with_repairs(taught, seen, _guesses(judge, encoded, untaught, decisions))
+    moved = (before >= threshold) != (after >= threshold)
+    for cell, known in taught.own(seen).items():
+        moved[cell] &= known.decision.row != cell[0]
+    lines = [
+        (row, encoded.table.names[place], _text(encoded.table, row, place), float(before[row, place]),
+         float(after[row, place]), "found" if after[row, place] >= threshold else "dropped")
+        for row, place in zip(*(each.tolist() for each in np.nonzero(moved)), strict=True)
+    ]  # fmt: skip
+    return replace(judge.model, taught=taught if taught.known else None), _as_table(CHANGES, lines)
+
+
+def _guesses(
+    judge: Judge, encoded: EncodedTable, suspicion: NDArray[np.float64], decisions: Sequence[Decision]
+) -> dict[tuple[int, str], str | None]:
+    """The repairs that the model had for the decided cells before anything was taught."""
+    places = {name: place for place, name in enumerate(encoded.table.names)}
+    rows = encoded.table.rows
+    cells = [(each.row, places[each.column]) for each in decisions if each.row < rows and each.column in places]
+    finder = Finder(Judge(replace(judge.model, taught=None), judge.settings))
+    found = _found(finder, encoded, suspicion, cells)
+    return {(row, encoded.table.names[place]): repair for (row, place), repair in found.items()}
+
+
+def _text(table: ReadTable, row: int, place: int) -> str | None:
+    cell = table.arrow.column(place)[row].as_py()
+    return None if cell is None else as_text(cell)
+
+
+def _as_table(schema: pa.Schema, lines: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = list(zip(*lines, strict=True)) if lines else [()] * len(schema)
+    return pa.table([pa.array(cells, each.type) for cells, each in zip(columns, schema, strict=True)], schema=schema)

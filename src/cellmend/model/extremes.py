@@ -1,0 +1,156 @@
+"""Natural extremes: numbers beyond nearly all others that the rest of their row bears out.
+
+A network knows what it has seen. The dearest car of a list is also the heaviest and the most powerful, but no row
+showed what lies out there, and every one of its cells looks wrong. A line goes on where a network ends: columns of
+numbers, some as logarithms, are taken to follow from each other linearly, and where the line through the usual rows
+leads to an extreme number, that number is natural. Of numbers within the usual range nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cellmend.model.columns import EncodedColumn, NumberColumn, RealColumn
+from cellmend.model.encoding import Cells
+
+ENDS = (0.01, 0.99)  # shares of a column's cells: further out is extreme
+SKEWED = 1.5  # times as far from the middle lies the upper twentieth as the lower: then logarithms are taken
+CUT = 3.0  # deviations: what lies further out has no more weight when the line is learned
+FARTHEST = 20.0  # deviations, as far as a line is followed
+RIDGE = 0.05  # of the variance: columns that tell the same do not cancel out
+LEAST_WIDTH = 0.05  # deviations: no line is exact
+WIDER = 1.5  # times as wide as within the usual range
+NATURAL = 0.1  # of the extreme numbers of clean rows follow such a line
+MOST_COLUMNS = 500  # of numbers, between which lines are learned
+PIECE = 256  # rows at once
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Lines between the columns of numbers of a table, R of them, as learned from its usual rows."""
+
+    places: tuple[int, ...]  # (R,) model columns
+    low: tuple[float, ...]  # (R,) beyond which a model value is extreme
+    high: tuple[float, ...]
+    origin: tuple[float | None, ...]  # (R,) model value of 0, from which logarithms are taken; None: they are not
+    middle: tuple[float, ...]  # (R,) of the numbers or logarithms
+    spread: tuple[float, ...]
+    slopes: tuple[tuple[float, ...], ...]  # (R, R) of each column over the others, in spreads
+    widths: tuple[float, ...]  # (R,) of what the line leaves open, in spreads
+    rows: int  # that it was learned from
+
+    @classmethod
+    def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Self:
+        """Lines through the usual rows of a table, (N, D)."""
+        values, known = cells.values.double().cpu().numpy(), cells.observed.cpu().numpy()
+        known = known & np.isfinite(values)
+        numbers = [d for d, column in enumerate(columns) if isinstance(column, NumberColumn) and known[:, d].any()]
+        if not 2 < len(numbers) <= MOST_COLUMNS:
+            return cls((), (), (), (), (), (), (), (), len(values))
+        each = [_scale(values[known[:, d], d], _zero(columns[d])) for d in numbers]
+        low, high, origin, middle, spread = zip(*each, strict=True)
+        scaled = [
+            np.where(known[:, d], (_straight(values[:, d], zero) - mid) / width, 0.0)
+            for d, zero, mid, width in zip(numbers, origin, middle, spread, strict=True)
+        ]
+        usual = np.clip(np.stack(scaled, axis=1), -CUT, CUT)  # (N, R)
+        slopes = _slopes(usual)
+        left = np.abs(usual - usual @ slopes.T)
+        widths = [max(1.4826 * float(np.median(left[known[:, d], r])), LEAST_WIDTH) for r, d in enumerate(numbers)]
+        places = tuple(numbers)
+        rows_of_slopes = tuple(tuple(row) for row in slopes.round(6).tolist())
+        return cls(places, low, high, origin, middle, spread, rows_of_slopes, tuple(widths), len(values))
+
+    def excuse(self, cells: Cells, log_clean: Tensor) -> Tensor:
+        """log p of each cell, (B, D), raised where a line leads to an extreme number."""
+        if not self.places:
+            return log_clean
+        places = torch.tensor(self.places, device=log_clean.device)
+        values, known = cells.values[:, places].double(), (cells.observed & cells.values.isfinite())[:, places]
+        held = torch.where(known, values, 0.0)
+        extreme = known & ((held < self._of("low", held)) | (held > self._of("high", held)))
+        rows = extreme.any(-1).nonzero()[:, 0]
+        raised = log_clean.clone()
+        for first in range(0, len(rows), PIECE):
+            own = rows[first : first + PIECE]
+            line = self._log_line(held[own], known[own])
+            before = log_clean[own][:, places]
+            after = torch.logaddexp(before.double() + math.log1p(-NATURAL), line + math.log(NATURAL)).to(before.dtype)
+            piece = raised[own]
+            piece[:, places] = torch.where(extreme[own], torch.maximum(before, after), before)
+            raised[own] = piece
+        return raised
+
+    def _log_line(self, held: Tensor, known: Tensor) -> Tensor:
+        """Log density of model values (B, R) around where the lines lead."""
+        zero, logs, middle, spread = (self._of(name, held) for name in ("zero", "logs", "middle", "spread"))
+        above = (held - zero).clamp_min(1e-9)
+        straight = torch.where(logs > 0, above.log(), held)
+        scaled = torch.where(known, (straight - middle) / spread, 0.0).clamp(-FARTHEST, FARTHEST)
+        # Summed one by one: a product of matrices would take the last rows otherwise than the others.
+        line = (scaled.unsqueeze(-2) * self._of("slopes", held)).sum(-1)
+        far = 1 + scaled.square().sum(-1, keepdim=True) / self.rows
+        width = WIDER * self._of("widths", held) * far.sqrt()
+        steep = torch.where(logs > 0, -above.log(), 0.0) - spread.log()
+        return -0.5 * ((scaled - line) / width).square() - width.log() - 0.5 * math.log(2 * math.pi) + steep
+
+    @cached_property
+    def _arrays(self) -> dict[str, Tensor]:
+        plain = {name: torch.tensor(getattr(self, name)).double() for name in ("low", "high", "middle", "spread")}
+        logs = torch.tensor([zero is not None for zero in self.origin]).double()
+        zero = torch.tensor([0.0 if zero is None else zero for zero in self.origin]).double()
+        slopes, widths = torch.tensor(self.slopes).double(), torch.tensor(self.widths).double()
+        return plain | {"logs": logs, "zero": zero, "slopes": slopes, "widths": widths}
+
+    def _of(self, name: str, like: Tensor) -> Tensor:
+        return self._arrays[name].to(like.device)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any] | None) -> Self:
+        """As a model file holds it; files of before have none."""
+        if entry is None:
+            return cls((), (), (), (), (), (), (), (), 0)
+        plain = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+        return cls(**plain | {"slopes": tuple(tuple(row) for row in entry["slopes"])})
+
+
+def _zero(column: EncodedColumn) -> float:
+    """The model value of 0."""
+    return column.to_model(0.0) if isinstance(column, RealColumn) else 0.0
+
+
+def _scale(values: NDArray[np.float64], zero: float) -> tuple[float, float, float | None, float, float]:
+    """Where extremes begin, from where logarithms are taken, and middle and spread of what is straight."""
+    low, lower, middle, upper, high = np.quantile(values, (ENDS[0], 0.05, 0.5, 0.95, ENDS[1])).tolist()
+    origin = zero if low > zero and upper - middle > SKEWED * (middle - lower) else None
+    least, centre, most = np.quantile(_straight(values, origin), (0.16, 0.5, 0.84)).tolist()
+    return low, high, origin, centre, max((most - least) / 2, 1e-6)
+
+
+def _straight(values: NDArray[np.float64], origin: float | None) -> NDArray[np.float64]:
+    """Numbers, or their logarithms from the origin on."""
+    return values if origin is None else np.log(np.maximum(values - origin, 1e-9))
+
+
+def _slopes(usual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Slopes of each column over all others, (R, R), from scaled numbers (N, R): by the inverse of the covariance.
+
+    >>> x = np.random.default_rng(0).normal(size=10_000)
+    >>> _slopes(np.stack([x, x], axis=1)).round(1) + 0.0
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    covariance = usual.T @ usual / len(usual)
+    precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
+    slopes = -precision / np.diag(precision)[:, None]
+    np.fill_diagonal(slopes, 0.0)
+    return slopes

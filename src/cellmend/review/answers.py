@@ -1,0 +1,311 @@
+"""What the page asks and does, as plain values in and out: each question and each deed is one small function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from cellmend.decisions.decision import RIGHT, VERDICTS, Decision
+from cellmend.errors import DecisionError
+from cellmend.review.flagged import LIKENESSES, Flag
+from cellmend.review.ledger import Cell, Step, in_words, state_of
+from cellmend.review.limits import Limits
+from cellmend.review.review import Review
+from cellmend.review.rows import MOST_ROWS, Filter, marks, texts
+
+MOST_ASKED = 100  # cells of the queue sent at once
+MOST_LISTED = 500  # cells of a bulk decision sent at once
+
+Answer = Callable[[Review, Mapping[str, Any]], Any]  # what is asked, as plain values -> what is answered
+
+
+# ---------------------------------------------------------------- questions
+
+
+def state(review: Review, asked: Mapping[str, Any]) -> Any:
+    """What holds for the whole table."""
+    counts = review.flagged.counts
+    columns = [{"name": name, "flagged": counts.get(name, 0)} for name in review.table.column_names]
+    return {
+        "table": review.results.source.name,
+        "rows": review.table.num_rows,
+        "columns": columns,
+        "causes": review.flagged.causes,
+        "flagged": len(review.flagged.flags),
+        "questions": len(review.questions),
+        **pulse(review, asked),
+    }
+
+
+def pulse(review: Review, asked: Mapping[str, Any]) -> Any:
+    """What may have changed since the page last asked, in another tab or by learning."""
+    last = review.ledger.last
+    return {
+        "version": review.version,
+        "tally": review.tally(),
+        "undo": None if last is None else {"step": last.number, "what": str(last)},
+        "learning": _progress(review),
+        "is_read": review.teacher.known is not None,
+    }
+
+
+def _progress(review: Review) -> Any:
+    """Without the list of changes, which is long and asked for once."""
+    told = asdict(review.teacher.progress)
+    changes = told.pop("changes")
+    return told | {"counts": changes["counts"] if changes else None}
+
+
+def changes(review: Review, asked: Mapping[str, Any]) -> Any:
+    """What the last learning changed."""
+    found = review.teacher.progress.changes
+    return asdict(found) if found else {"counts": {}, "listed": []}
+
+
+def queue(review: Review, asked: Mapping[str, Any]) -> Any:
+    """The next cells to decide."""
+    most = min(whole(asked, "count", 20), MOST_ASKED)
+    return {"cells": [asdict(each) for each in review.queue(most, filter_of(asked))], "version": review.version}
+
+
+def cell(review: Review, asked: Mapping[str, Any]) -> Any:
+    """All that is told of one cell, and the row around it."""
+    own = cell_of(asked)
+    found = review.describe(own)
+    row, flag = np.array([own[0]]), found.flag
+    here = marks(row, review.table, review.flagged, review.ledger)
+    decision = review.ledger.of(own)
+    alike = {by: {verdict: len(review.bulk(flag, by, verdict)) for verdict in ("right", "wrong")} for by in LIKENESSES}
+    return {
+        **asdict(found),
+        "text": review.text(own),
+        "decision": told(decision, flag),
+        "row": texts(review.table, row)[0],
+        "marks": [asdict(mark) for mark in here],
+        "alike": alike if review.flagged.get(own) else None,
+    }
+
+
+def told(decision: Decision | None, flag: Flag | None) -> Any:
+    """A decision as the page shows it."""
+    if decision is None:
+        return None
+    proposed = flag.repair if flag else None
+    return {**asdict(decision), "state": state_of(decision, proposed), "words": in_words(decision)}
+
+
+def picture(review: Review, asked: Mapping[str, Any]) -> Any:
+    """The picture of a cell's column; nothing until the model is read."""
+    drawn = review.picture(cell_of(asked), asked.get("repair") or None)
+    return {"picture": None if drawn is None else asdict(drawn)}
+
+
+def likely(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Which levels the rest of the row makes likely."""
+    return {"levels": review.teacher.likely(*cell_of(asked))}
+
+
+def rows(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Some rows of the table, or of those that a filter keeps."""
+    kept, start = review.rows(filter_of(asked)), whole(asked, "start", 0)
+    total = review.table.num_rows if kept is None else len(kept)
+    stop = min(start + min(whole(asked, "count", 50), MOST_ROWS), total)
+    shown = np.arange(start, stop) if kept is None else kept[start:stop]
+    found = marks(shown, review.table, review.flagged, review.ledger)
+    return {
+        "total": total,
+        "start": start,
+        "rows": shown.tolist(),
+        "texts": texts(review.table, shown),
+        "marks": [asdict(mark) for mark in found],
+        "version": review.version,
+    }
+
+
+def following(review: Review, asked: Mapping[str, Any]) -> Any:
+    """The next flagged or decided cell in the table, and at which place it is shown."""
+    wanted = filter_of(asked)
+    found = review.next_cell(cell_of(asked, row=-1), wanted, backwards=asked.get("backwards") == "true")
+    if found is None:
+        return {"cell": None}
+    kept = review.rows(wanted)
+    place = found[0] if kept is None else int(np.searchsorted(kept, found[0]))
+    return {"cell": {"row": found[0], "column": found[1]}, "place": place}
+
+
+def alike(review: Review, asked: Mapping[str, Any]) -> Any:
+    """The cells that a bulk decision would decide, to be looked at before."""
+    flag = review.describe(cell_of(asked)).flag
+    cells = review.bulk(flag, likeness(asked), verdict_of(asked))
+    start = whole(asked, "start", 0)
+    return {"count": len(cells), "cells": [asdict(each) for each in cells[start : start + MOST_LISTED]]}
+
+
+def columns(review: Review, asked: Mapping[str, Any]) -> Any:
+    """What each column is, and what people said of it."""
+    known, wishes, counts = review.teacher.known, review.wishes, review.flagged.counts
+    if known is None:
+        return {"columns": None, "rules": []}
+    listed = [
+        {
+            "name": each.name,
+            "kind": wishes.kinds.get(each.name, each.kind),
+            "guessed": each.kind,
+            "why": each.reason,
+            "flagged": counts.get(each.name, 0),
+            "limits": asdict(wishes.limits.get(each.name, Limits())),
+        }
+        for each in known.schema
+    ]
+    rules = dict.fromkeys([*known.rules, *wishes.rules])  # one that was struck out can be taken back
+    return {"columns": listed, "rules": [{"rule": rule, "verdict": wishes.rules.get(rule)} for rule in rules]}
+
+
+# ---------------------------------------------------------------- deeds
+
+
+def decide(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Decide about one cell: keep its value, or give it a repair."""
+    own, seen = cell_of(asked), asked.get("seen")
+    seen = None if seen is None else Decision.of({k: seen[k] for k in ("row", "column", "value", "verdict", "repair")})
+    if verdict_of(asked) == RIGHT:
+        step = review.keep(own, seen=seen)
+    else:
+        repair = asked.get("repair")
+        if not isinstance(repair, str | None):
+            raise DecisionError(f"A repair must be a text; it is {repair!r}.")
+        step = review.accept(own, repair, seen=seen, insist=asked.get("insist") is True)
+    return done(review, step) | {"decision": told(review.ledger.of(own), review.flagged.get(own))}
+
+
+def bulk(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Decide about all open cells that are alike."""
+    count = whole(asked, "count", 0)
+    return done(review, review.decide_alike(cell_of(asked), likeness(asked), verdict_of(asked), count))
+
+
+def undo(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Take back the last step."""
+    return {"undone": review.undo(whole(asked, "step", 0)), **pulse(review, asked)}
+
+
+def withdraw(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Take back what was decided about a cell."""
+    return done(review, review.withdraw(cell_of(asked)))
+
+
+def skip(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Ask about a cell later."""
+    review.skip(cell_of(asked))
+    return pulse(review, asked)
+
+
+def learn(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Begin to learn."""
+    return {"started": review.learn(), **pulse(review, asked)}
+
+
+def set_column(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Say something of a whole column."""
+    name = str(asked.get("column"))
+    if "limits" in asked:
+        review.set_limits(name, Limits.of(mapping(asked["limits"])))
+    else:
+        review.set_kind(name, asked.get("kind"))
+    return columns(review, asked)
+
+
+def set_rule(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Confirm a rule or strike it out."""
+    review.set_rule(str(asked.get("rule")), asked.get("verdict"))
+    return columns(review, asked)
+
+
+def export(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Write the reviewed table and the patch."""
+    fixes, results = review.export(), review.results
+    names = {"table": results.reviewed.name, "patch": results.patch.name, "decisions": results.decisions.name}
+    return {"fixes": len(fixes), "folder": str(results.folder.absolute()), "files": names}
+
+
+def done(review: Review, step: Step | None) -> dict[str, Any]:
+    """What came of a deed."""
+    return {"cells": len(step.before) if step else 0, **pulse(review, {})}
+
+
+QUESTIONS: dict[str, Answer] = {
+    "state": state,
+    "pulse": pulse,
+    "queue": queue,
+    "cell": cell,
+    "picture": picture,
+    "likely": likely,
+    "rows": rows,
+    "following": following,
+    "alike": alike,
+    "columns": columns,
+    "changes": changes,
+}
+DEEDS: dict[str, Answer] = {
+    "decide": decide,
+    "bulk": bulk,
+    "undo": undo,
+    "withdraw": withdraw,
+    "skip": skip,
+    "learn": learn,
+    "column": set_column,
+    "rule": set_rule,
+    "export": export,
+}
+
+
+# ---------------------------------------------------------------- what is asked, checked
+
+
+def cell_of(asked: Mapping[str, Any], row: int | None = None) -> Cell:
+    """Which cell is meant; `row` if none is."""
+    return whole(asked, "row", row), str(asked.get("column", ""))
+
+
+def whole(asked: Mapping[str, Any], name: str, otherwise: int | None = None) -> int:
+    """A whole number from 0."""
+    given = asked.get(name, otherwise)
+    if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) < 16:
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int) or (given < 0 and given != otherwise):
+        raise DecisionError(f"{name} must be a whole number from 0; it is {given!r}.")
+    return given
+
+
+def likeness(asked: Mapping[str, Any]) -> str:
+    """By what cells are alike."""
+    if asked.get("by") not in LIKENESSES:
+        raise DecisionError(f"Cells are alike by {' or '.join(LIKENESSES)}; not by {asked.get('by')!r}.")
+    return str(asked["by"])
+
+
+def verdict_of(asked: Mapping[str, Any]) -> str:
+    """Right or wrong."""
+    if asked.get("verdict") not in VERDICTS[:2]:
+        raise DecisionError(f"A verdict is right or wrong; it cannot be {asked.get('verdict')!r}.")
+    return str(asked["verdict"])
+
+
+def filter_of(asked: Mapping[str, Any]) -> Filter:
+    """Which rows or cells are wanted."""
+    words = {name: str(asked.get(name, "")) for name in ("cause", "state", "text")}
+    try:
+        least = float(asked.get("least") or 0)
+    except ValueError:
+        raise DecisionError(f"The least suspicion must be a number; it is {asked.get('least')!r}.") from None
+    return Filter(column=str(asked.get("only", "")), least=least, **words)
+
+
+def mapping(given: Any) -> Mapping[str, Any]:
+    """What must be a JSON object."""
+    if not isinstance(given, dict):
+        raise DecisionError("A request must be a JSON object.")
+    return given

@@ -1,0 +1,73 @@
+// What whole columns are: their kinds, which values may stand in them, and the rules between them.
+import { ask, tell } from "./api.js";
+import { byId, counted, el, notify } from "./dom.js";
+import { refresh } from "./state.js";
+
+const KINDS = { real: "number", category: "category", count: "count", ordinal: "ordered levels", date: "date", ignore: "leave out" };
+
+export async function open() {
+  draw(await ask("columns"));
+}
+
+// What is being chosen or typed is not disturbed: once the columns are there they stay.
+export async function look() {
+  if (!byId("column-list").querySelector("article")) await open();
+}
+
+function draw({ columns, rules }) {
+  if (columns === null) {
+    byId("column-list").replaceChildren(el("p", { className: "quiet" }, "The model is being read."));
+    return;
+  }
+  byId("column-list").replaceChildren(...columns.map(line));
+  byId("rules").hidden = rules.length === 0;
+  byId("rule-list").replaceChildren(...rules.map(rule));
+}
+
+async function say(name, deed, words) {
+  try {
+    draw(await tell(name, deed));
+    refresh(await ask("state"));
+    notify(words);
+  } catch (error) {
+    notify(error.message, true);
+  }
+}
+
+function line(column) {
+  const { name, kind, guessed, why, flagged, limits } = column;
+  const select = el("select", { onchange: () => say("column", { column: name, kind: select.value === guessed ? null : select.value },
+    `${name} counts as ${KINDS[select.value]} from the next learning on.`) },
+  ...Object.entries(KINDS).map(([value, words]) => el("option", { value, selected: value === kind }, words)));
+  const isLimited = Object.values(limits).some((own) => own !== null);
+  const notes = [kind === guessed ? null : `guessed: ${KINDS[guessed]}`, why, flagged ? counted(flagged, "flagged cell") : null];
+  return el("article", { className: "column" },
+    el("div", {}, el("h3", {}, name), el("p", { className: "quiet" }, notes.filter(Boolean).join(" · "))),
+    el("label", {}, "Kind", select),
+    el("details", { open: isLimited }, el("summary", {}, isLimited ? "Valid values" : "Limit the values"), form(name, limits)));
+}
+
+function form(name, limits) {
+  const field = (label, key, value, hint) => el("label", {}, label, el("input", { name: key, value: value ?? "", autocomplete: "off", placeholder: hint }));
+  const made = el("form", {
+    onsubmit: (event) => {
+      event.preventDefault();
+      const given = Object.fromEntries(new FormData(made));
+      const levels = given.levels.split(",").map((level) => level.trim()).filter(Boolean);
+      say("column", { column: name, limits: { ...given, levels } }, `The valid values of ${name} are saved; cells that break them are flagged.`);
+    },
+  },
+  field("At least", "low", limits.low, "0"), field("At most", "high", limits.high, "100"),
+  field("One of, with commas between", "levels", limits.levels?.join(", "), "S, M, L"),
+  field("Of the form (a regular expression)", "pattern", limits.pattern, "[A-Z]{2}-\\d+"),
+  el("button", { type: "submit" }, "Save"));
+  return made;
+}
+
+function rule({ rule: words, verdict }) {
+  const choice = (value, name) => el("button", {
+    type: "button", className: "quietly", "aria-pressed": verdict === value ? "true" : "false",
+    onclick: () => say("rule", { rule: words, verdict: verdict === value ? null : value }, "Saved; it counts from the next learning on."),
+  }, name);
+  return el("li", { className: verdict ?? "" }, el("span", {}, words), choice("confirmed", "Confirm"), choice("struck", "Strike out"));
+}

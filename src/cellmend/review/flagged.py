@@ -1,0 +1,139 @@
+"""The flagged cells of a review: which they are, what is said of each, and which are alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellmend.errors import FileError
+from cellmend.files.folders import open_parts
+from cellmend.files.guarded import read_guarded
+from cellmend.review.ledger import Cell
+from cellmend.table.causes.named import UNLIKE_ROW
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flagged cell, all values as text."""
+
+    row: int
+    column: str
+    value: str
+    suspicion: float
+    repair: str | None
+    low: float | None
+    high: float | None
+    reason: str
+    cause: str
+
+    @property
+    def cell(self) -> Cell:
+        """Row and column."""
+        return self.row, self.column
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """All flagged cells, the most suspicious first."""
+
+    flags: Sequence[Flag]
+
+    @cached_property
+    def by_cell(self) -> Mapping[Cell, Flag]:
+        """Each under its row and column."""
+        return {flag.cell: flag for flag in self.flags}
+
+    @cached_property
+    def by_row(self) -> Mapping[int, list[Flag]]:
+        """Those of each row that has any."""
+        found: dict[int, list[Flag]] = {}
+        for flag in self.flags:
+            found.setdefault(flag.row, []).append(flag)
+        return found
+
+    @cached_property
+    def causes(self) -> list[str]:
+        """The causes that occur, the most common first."""
+        return [cause for cause, _ in Counter(flag.cause for flag in self.flags).most_common()]
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many are flagged in each column."""
+        return Counter(flag.column for flag in self.flags)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(F,) the row of each."""
+        return np.array([flag.row for flag in self.flags], dtype=np.int64)
+
+    def get(self, cell: Cell) -> Flag | None:
+        """What is said of a cell, if it is flagged."""
+        return self.by_cell.get(cell)
+
+    def alike(self, flag: Flag, by: str) -> list[Flag]:
+        """Those of its column with the same value and repair (by "value"), or of the same cause (by "cause")."""
+        group = self._groups[by].get(_likeness(flag, by), [])
+        return [each for each in group if each.column == flag.column]
+
+    @cached_property
+    def _groups(self) -> Mapping[str, Mapping[tuple[Any, ...], list[Flag]]]:
+        found: dict[str, dict[tuple[Any, ...], list[Flag]]] = {by: {} for by in LIKENESSES}
+        for flag in self.flags:
+            for by, groups in found.items():
+                groups.setdefault(_likeness(flag, by), []).append(flag)
+        return found
+
+    def merged(self, others: Iterable[Flag]) -> Flagged:
+        """With others, which take the place of what was said of the same cells; the most suspicious first."""
+        joined = {**self.by_cell, **{each.cell: each for each in others}}
+        return Flagged(sorted(joined.values(), key=lambda flag: -flag.suspicion))
+
+
+LIKENESSES = ("value", "cause")
+
+
+def _likeness(flag: Flag, by: str) -> tuple[Any, ...]:
+    return (flag.column, flag.value, flag.repair) if by == "value" else (flag.column, flag.cause)
+
+
+# ---------------------------------------------------------------- from files
+
+
+def read_flagged(folder: Path) -> Flagged:
+    """The findings in a folder of results: findings.csv, or the folder findings of a large table."""
+    file, pieces = folder / "findings.csv", folder / "findings"
+    if file.is_file():
+        return Flagged([flag_of(line) for line in read_guarded(file)])
+    if pieces.is_dir():
+        lines = open_parts(str(pieces)).table().to_pylist()
+        return Flagged(sorted(map(flag_of, lines), key=lambda flag: -flag.suspicion))
+    raise FileError(f"{folder} must be a folder that cellmend clean wrote; it holds no findings.csv.")
+
+
+def flag_of(line: Mapping[str, Any]) -> Flag:
+    """A line of the findings table.
+
+    >>> flag_of({"row": "3", "column": "x", "value": "9", "suspicion": "1", "repair": "", "low": "", "reason": "?"}).low
+    """
+    return Flag(
+        row=int(line["row"]),
+        column=str(line["column"]),
+        value=str(line["value"]),
+        suspicion=float(line["suspicion"]),
+        repair=line["repair"] or None,
+        low=_number(line.get("low")),
+        high=_number(line.get("high")),
+        reason=line["reason"],
+        cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
+    )
+
+
+def _number(text: Any) -> float | None:
+    return None if text in (None, "") else float(text)

@@ -1,0 +1,122 @@
+"""Who may speak to the server: this machine's own page, with the token of this start, in requests of bounded size."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY = 64 * 1024  # bytes: a decision has a few hundred
+LARGEST_QUERY = 4 * 1024
+TOKEN_HEADER = b"x-cellmend-token"
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Wraps an application: what is not addressed to 127.0.0.1 by its own page with the token never reaches it.
+
+    A page of another site that was made to resolve to 127.0.0.1 has its own name as Host; a form or script of another
+    site has its own Origin; and neither knows the token. Files in `open_paths` hold nothing of the table.
+    """
+
+    def __init__(self, app: App, *, token: str, port: int, open_paths: frozenset[str]) -> None:
+        self.app, self.token, self.open_paths = app, token.encode(), open_paths
+        self.hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
+        self.origins = {b"http://" + host for host in self.hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            raise RuntimeError("the review page speaks HTTP only")
+        refused = self.refusal(scope)
+        if refused is not None:
+            await refused(scope, receive, _with_headers(send))
+            return
+        await self.app(scope, _limited(receive), _with_headers(send))
+
+    def refusal(self, scope: Scope) -> JSONResponse | None:
+        """What is answered instead, if the request is refused."""
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        if len(headers.get(b"host", [])) != 1 or headers[b"host"][0].lower() not in self.hosts:
+            return _said(403, "The page must be opened at the address that cellmend review printed.")
+        if any(origin not in self.origins for origin in headers.get(b"origin", [])):
+            return _said(403, "Another page must not speak to the review.")
+        if any(site not in (b"same-origin", b"none") for site in headers.get(b"sec-fetch-site", [])):
+            return _said(403, "Another site must not speak to the review.")
+        if len(scope.get("query_string", b"")) > LARGEST_QUERY:
+            return _said(414, f"A question must not be longer than {LARGEST_QUERY:,} bytes.")
+        length = headers.get(b"content-length", [b"0"])[0]
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            return _said(413, _too_large())
+        if scope["path"] not in self.open_paths and not self._has_token(scope, headers):
+            return _said(
+                403, "The token of this start is missing or wrong. Open the address that cellmend review printed."
+            )
+        return None
+
+    def _has_token(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> bool:
+        """In a header, which no other site can send; for the page itself in its address."""
+        given = headers.get(TOKEN_HEADER, [])
+        if scope["path"] == "/" and scope["method"] in ("GET", "HEAD"):
+            given = given or [
+                each.encode() for each in parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+            ]
+        return len(given) == 1 and hmac.compare_digest(given[0], self.token)
+
+
+def _said(status: int, sentence: str) -> JSONResponse:
+    return JSONResponse({"error": sentence}, status)
+
+
+def _too_large() -> str:
+    return f"A request must not be larger than {LARGEST_BODY:,} bytes."
+
+
+def _limited(receive: Receive) -> Receive:
+    """What is received, until it is too much: a length that was announced may be a lie, or missing."""
+    seen = 0
+
+    async def receive_some() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > LARGEST_BODY:
+            raise HTTPException(413, _too_large())
+        return message
+
+    return receive_some
+
+
+def _with_headers(send: Send) -> Send:
+    """What is sent, with the headers that keep a browser from running or loading anything else."""
+    extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def send_more(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *extra]}
+        await send(message)
+
+    return send_more

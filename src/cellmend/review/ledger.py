@@ -1,0 +1,147 @@
+"""The ledger: what stands decided about each cell, on the disk before anybody is told that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellmend.decisions.decision import RIGHT, UNDO, WRONG, Decision, append_decisions, read_decisions, standing
+from cellmend.errors import DecisionError
+
+Cell = tuple[int, str]  # row and column
+
+
+class ConflictError(DecisionError):
+    """Somebody else, in another tab, has decided about the cell meanwhile."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was done at once and is undone at once: one decision, or all of a kind."""
+
+    number: int
+    before: Mapping[Cell, Decision | None]  # what stood for each of the cells
+
+    def __str__(self) -> str:
+        if len(self.before) > 1:
+            return f"{len(self.before):,} decisions"
+        row, column = next(iter(self.before))
+        return f"row {row}, {column}"
+
+
+class Ledger:
+    """Decisions of one review, kept in a file of one line each.
+
+    >>> import tempfile
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "decisions.jsonl")
+    >>> step = ledger.decide([Decision(3, "city", "Ulmm", "wrong", "Ulm")])
+    >>> [each.repair for each in ledger.standing], ledger.undo(step.number), ledger.standing
+    (['Ulm'], True, [])
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        decided = read_decisions(path) if path.exists() else []
+        self._held = {each.cell: each for each in standing(decided)}
+        self._columns: dict[int, set[str]] = {}  # in which each row has decisions
+        for row, column in self._held:
+            self._columns.setdefault(row, set()).add(column)
+        # Of what was decided before this start each decision is a step of its own.
+        self._steps = [Step(number, {cell: None}) for number, cell in enumerate(self._held, 1)]
+        self.version = len(self._steps)  # rises with every change
+
+    @property
+    def standing(self) -> list[Decision]:
+        """What holds, in the order in which it was decided."""
+        return list(self._held.values())
+
+    @property
+    def last(self) -> Step | None:
+        """What would be undone next."""
+        return self._steps[-1] if self._steps else None
+
+    def of(self, cell: Cell) -> Decision | None:
+        """What stands for a cell."""
+        return self._held.get(cell)
+
+    def in_row(self, row: int) -> list[Cell]:
+        """The decided cells of a row."""
+        return [(row, column) for column in self._columns.get(row, ())]
+
+    def decide(self, decisions: Sequence[Decision], *, seen: Decision | None = None) -> Step | None:
+        """Write decisions down and let them stand, as one step; None if all of them stand already.
+
+        `seen` is what the person saw standing for the cell: if something else stands there meanwhile, nothing is done.
+        """
+        new = [each for each in decisions if self._held.get(each.cell) != each]
+        for each in new:
+            before = self._held.get(each.cell)
+            if before is not None and before != seen:
+                raise ConflictError(f"Row {each.row} of {each.column!r} was decided meanwhile: {in_words(before)}.")
+        return self._take({each.cell: each for each in new}) if new else None
+
+    def undo(self, number: int) -> bool:
+        """Take back a step, if it is the last one; a step that was taken back already is left."""
+        if self.last is None or self.last.number != number:
+            return False
+        step = self._steps.pop()
+        self._write(step.before)
+        return True
+
+    def withdraw(self, cell: Cell) -> Step | None:
+        """Take back what stands for one cell, as a step of its own."""
+        return self._take({cell: None}) if cell in self._held else None
+
+    def _take(self, new: Mapping[Cell, Decision | None]) -> Step:
+        before = {cell: self._held.get(cell) for cell in new}
+        self._write(new)
+        step = Step(self.version, before)
+        self._steps.append(step)
+        return step
+
+    def _write(self, new: Mapping[Cell, Decision | None]) -> None:
+        """Let this stand for these cells: first in the file, then here."""
+        append_decisions(self.path, self._lines(new))
+        for cell, decision in new.items():
+            self._held.pop(cell, None)
+            own = self._columns.setdefault(cell[0], set())
+            own.discard(cell[1])
+            if decision is not None:
+                self._held[cell] = decision
+                own.add(cell[1])
+        self.version += 1
+
+    def _lines(self, new: Mapping[Cell, Decision | None]) -> Iterable[Decision]:
+        for cell, decision in new.items():
+            before = self._held.get(cell)
+            if before is not None:
+                yield Decision(before.row, before.column, before.value, UNDO)
+            if decision is not None:
+                yield decision
+
+
+def in_words(decision: Decision) -> str:
+    """A decision for a sentence.
+
+    >>> in_words(Decision(3, "city", "Ulmm", "wrong", "Ulm")), in_words(Decision(3, "city", "Ulm", "right"))
+    ("wrong, it should be 'Ulm'", 'right as it is')
+    """
+    if decision.verdict == RIGHT:
+        return "right as it is"
+    return "wrong" if decision.repair is None else f"wrong, it should be {decision.repair!r}"
+
+
+def state_of(decision: Decision | None, proposed: str | None) -> str:
+    """What a decision means for the cell: "open", "kept", "accepted", "edited" or "wrong" (with nothing known).
+
+    >>> state_of(Decision(3, "city", "Ulmm", "wrong", "Ulm"), "Ulm")
+    'accepted'
+    """
+    if decision is None:
+        return "open"
+    if decision.verdict != WRONG:
+        return "kept"
+    if decision.repair is None:
+        return "wrong"
+    return "accepted" if decision.repair == proposed else "edited"

@@ -1,0 +1,171 @@
+"""What people say of a whole column: its kind, and which values may stand in it; kept in columns.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.errors import FileError, SettingError
+from cellmend.files.places import whole_file
+from cellmend.table.schema import EVERY_KIND
+from cellmend.table.texts import Notation, holds_text
+from cellmend.table.values import family, rounded_text
+
+CAUSE = "not allowed"  # of cells that break a limit
+MOST_LEVELS = 1000  # in a set of valid values
+LONGEST_PATTERN = 500
+
+Values = Any  # pa.Array or pa.ChunkedArray
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which values may stand in a column; what is None is not limited.
+
+    >>> Limits(low=0, high=10).in_words(), Limits(levels=("S", "M")).in_words()
+    ('0 to 10', 'one of S, M')
+    """
+
+    low: float | None = None
+    high: float | None = None
+    levels: tuple[str, ...] | None = None
+    pattern: str | None = None  # the whole text matches it
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Limits:
+        """Limits as a page or a file gives them, checked."""
+        low, high = (_number(entry.get(name), name) for name in ("low", "high"))
+        if low is not None and high is not None and low > high:
+            raise SettingError(f"The least value must not exceed the largest; {low:g} is more than {high:g}.")
+        levels, pattern = entry.get("levels") or None, entry.get("pattern") or None
+        if levels is not None and not (
+            isinstance(levels, list) and len(levels) <= MOST_LEVELS and all(isinstance(each, str) for each in levels)
+        ):
+            raise SettingError(f"Valid values must be a list of at most {MOST_LEVELS:,} texts.")
+        if pattern is not None and not (isinstance(pattern, str) and len(pattern) <= LONGEST_PATTERN):
+            raise SettingError(f"A pattern must be a text of at most {LONGEST_PATTERN} letters.")
+        limits = cls(low, high, None if levels is None else tuple(levels), pattern)
+        limits.forbids(pa.array([""]), pa.array([0.0]))  # or the pattern cannot be read
+        return limits
+
+    @property
+    def is_free(self) -> bool:
+        """Is everything allowed?"""
+        return self == Limits()
+
+    def in_words(self) -> str:
+        """What is allowed."""
+        ends = [None if end is None else rounded_text(end) for end in (self.low, self.high)]
+        span = {(True, True): f"{ends[0]} to {ends[1]}", (True, False): f"at least {ends[0]}"}.get(
+            (ends[0] is not None, ends[1] is not None), f"at most {ends[1]}" if ends[1] else ""
+        )
+        some = "" if self.levels is None else f"one of {', '.join(self.levels)}"
+        form = "" if self.pattern is None else f"of the form {self.pattern}"
+        return " and ".join(filter(None, [span, some, form]))
+
+    def forbids(self, texts: Values, numbers: Values | None) -> NDArray[np.bool_]:
+        """Which of these cells must not stand in the column; empty ones may. `numbers` is what the texts say."""
+        forbidden = np.zeros(len(texts), dtype=bool)
+        if numbers is not None:
+            values = numbers.to_numpy(zero_copy_only=False)
+            forbidden |= np.nan_to_num(values < (-np.inf if self.low is None else self.low)).astype(bool)
+            forbidden |= np.nan_to_num(values > (np.inf if self.high is None else self.high)).astype(bool)
+        if self.levels is not None:
+            forbidden |= ~pc.is_in(texts, pa.array(self.levels, pa.string())).to_numpy(zero_copy_only=False)
+        if self.pattern is not None:
+            forbidden |= ~_matches(texts, self.pattern)
+        is_empty = pc.fill_null(pc.equal(texts, ""), True).to_numpy(zero_copy_only=False)
+        return forbidden & ~is_empty
+
+
+def _matches(texts: Values, pattern: str) -> NDArray[np.bool_]:
+    try:  # RE2, whose time is bounded whatever the pattern
+        found = pc.match_substring_regex(texts, rf"\A(?:{pattern})\z")
+    except pa.ArrowInvalid:
+        raise SettingError(f"A pattern must be a regular expression; {pattern!r} is none.") from None
+    return pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+
+
+def _number(given: Any, name: str) -> float | None:
+    if given in (None, ""):
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise SettingError(f"The {'least' if name == 'low' else 'largest'} value must be a number; it is {given!r}.")
+    return number
+
+
+def numbers_of(column: Values, notation: Notation | None) -> Values | None:
+    """The numbers that a column says, times as days since 1970; None if it says none."""
+    said = notation.understand(column) if notation is not None and holds_text(column.type) else column
+    if pa.types.is_date(said.type) or pa.types.is_timestamp(said.type):
+        seconds = said.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).cast(pa.float64())
+        return pc.divide(seconds, 86_400.0)
+    if family(said.type) != "number" or pa.types.is_dictionary(said.type):
+        return None
+    return said.cast(pa.float64(), safe=False)
+
+
+# ---------------------------------------------------------------- of all columns
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What people said of the columns of one table, and of the rules found in it."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)  # a rule in words -> "confirmed" or "struck"
+
+    def with_kind(self, column: str, kind: str | None) -> Wishes:
+        """With another kind of a column, or, if None, the one that was guessed."""
+        if kind is not None and kind not in EVERY_KIND:
+            raise SettingError(f"The kind of a column must be one of {', '.join(EVERY_KIND)}; it is {kind!r}.")
+        return replace(self, kinds=_changed(self.kinds, column, kind))
+
+    def with_limits(self, column: str, limits: Limits) -> Wishes:
+        """With other limits of a column."""
+        return replace(self, limits=_changed(self.limits, column, None if limits.is_free else limits))
+
+    def with_rule(self, rule: str, verdict: str | None) -> Wishes:
+        """With a rule confirmed or struck out; None: neither."""
+        if verdict not in (None, "confirmed", "struck"):
+            raise SettingError(f"A rule can be confirmed or struck; it cannot be {verdict!r}.")
+        return replace(self, rules=_changed(self.rules, rule, verdict))
+
+    def save(self, path: Path) -> None:
+        """Write columns.json."""
+        entries = {
+            "kinds": dict(self.kinds),
+            "limits": {name: asdict(own) for name, own in self.limits.items()},
+            "rules": dict(self.rules),
+        }
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Wishes:
+        """What columns.json says; nothing if it is not there."""
+        if not path.exists():
+            return cls()
+        try:
+            entries = json.loads(path.read_text(encoding="utf-8"))
+            limits = {str(name): Limits.of(own) for name, own in entries["limits"].items()}
+            return cls(dict(entries["kinds"]), limits, dict(entries.get("rules", {})))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise FileError(f"{path} must be as the review page wrote it. Hint: remove it to start anew.") from None
+
+
+def _changed(entries: Mapping[str, Any], name: str, new: Any) -> dict[str, Any]:
+    return {key: own for key, own in {**entries, name: new}.items() if own is not None}

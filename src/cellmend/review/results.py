@@ -1,0 +1,77 @@
+"""A folder of results, opened for review: the table as it was found, its flagged cells, and where the rest is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cellmend.errors import FileError
+from cellmend.files.formats import TableFile, read_file
+from cellmend.files.origin import NAME, Origin
+from cellmend.review.flagged import Flagged, read_flagged
+from cellmend.settings import Threshold
+
+FDR = {"fdr": 0.1}  # what `cellmend clean` flags by, unless it was told otherwise
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a review is about, and the files that it writes."""
+
+    folder: Path
+    source: TableFile
+    threshold: Threshold
+
+    @property
+    def model(self) -> Path:
+        """The model as it was fitted, before any decision."""
+        return self.folder / "model.cellmend"
+
+    @property
+    def decisions(self) -> Path:
+        """What was decided, one line each."""
+        return self.folder / "decisions.jsonl"
+
+    @property
+    def columns(self) -> Path:
+        """What people said of whole columns."""
+        return self.folder / "columns.json"
+
+    @property
+    def learned(self) -> Path:
+        """The folder of what came of learning from the decisions: findings.csv and a model."""
+        return self.folder / "learned"
+
+    @property
+    def reviewed(self) -> Path:
+        """The table with accepted repairs only."""
+        return self.folder / f"reviewed{self.source.suffix}"
+
+    @property
+    def patch(self) -> Path:
+        """The accepted repairs, to be put on another copy of the table."""
+        return self.folder / "patch.jsonl"
+
+    def read_flagged(self) -> Flagged:
+        """The flagged cells, as they are since decisions were last learned from."""
+        last = self.learned if (self.learned / "findings.csv").is_file() else self.folder
+        flagged = read_flagged(last)
+        rows, names = self.source.table.num_rows, set(self.source.table.column_names)
+        misfit = next((flag for flag in flagged.flags if flag.row >= rows or flag.column not in names), None)
+        if misfit is not None:
+            raise FileError(
+                f"The findings in {last} must be about {self.source.name}; row {misfit.row} of {misfit.column!r} "
+                "is not in it. Hint: --table names the table that was cleaned."
+            )
+        return flagged
+
+
+def open_results(folder: Path, table: str | None) -> Results:
+    """A folder that `cellmend clean` wrote; `table` says where the cleaned table is, if source.json does not."""
+    if not folder.is_dir():
+        raise FileError(f"{folder} must be a folder that cellmend clean wrote; there is none.")
+    if table is not None and not (folder / NAME).exists():
+        return Results(folder, read_file(table), Threshold(**FDR))  # type: ignore[arg-type]
+    origin = Origin.load(folder)
+    source = read_file(origin.find(folder) if table is None else table, origin.asked)
+    return Results(folder, replace(source, name=origin.name), Threshold(**origin.threshold))  # type: ignore[arg-type]

@@ -1,0 +1,344 @@
+"""One review: what the page asks and says, in the terms of the table; the server only carries it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain, islice
+
+import numpy as np
+import pyarrow as pa
+
+from cellmend.decisions.decision import RIGHT, WRONG, Decision
+from cellmend.errors import DecisionError, PatchError
+from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
+from cellmend.review.flagged import LIKENESSES, Flag, Flagged
+from cellmend.review.ledger import Cell, Ledger, Step, state_of
+from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
+from cellmend.review.pictures import Picture, Sketch, sketch
+from cellmend.review.results import Results
+from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
+from cellmend.review.teaching import Question, Teacher
+
+KEPT_FILTERS = 8  # whose rows are remembered
+STATES = ("open", "kept", "accepted", "edited", "wrong")
+
+
+class UnusualError(DecisionError):
+    """A value that could stand in the column but never did: the person may insist."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A cell in the queue."""
+
+    flag: Flag
+    speaks_for: int  # cells that are alike; 0: not counted
+    is_question: bool  # was it chosen because the answer would teach much?
+
+
+class Review:
+    """The table, what is flagged in it, and what people decided; every method may be called from any thread."""
+
+    def __init__(self, results: Results) -> None:
+        self.results, self.table = results, results.source.table
+        self.ledger = Ledger(results.decisions)
+        self.wishes = Wishes.load(results.columns)
+        self.teacher = Teacher(results, self._take)
+        self.skipped: dict[Cell, None] = {}
+        self.lock = threading.RLock()
+        self._changes = 0  # of flagged cells and columns
+        self._found = results.read_flagged()
+        self.flagged = self._found
+        self._sketches: dict[str, Sketch] = {}
+        self._flag_again()
+        self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
+        self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
+
+    @property
+    def version(self) -> int:
+        """Rises with everything that a page must show anew."""
+        return self.ledger.version + self._changes
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each column."""
+        return {name: place for place, name in enumerate(self.table.column_names)}
+
+    def start(self) -> None:
+        """Begin to read the model."""
+        self.teacher.read(self.flagged)
+
+    def _take(self, found: Flagged | None) -> None:
+        """Show what was found anew; None: what was found is the same, but more is known about the columns."""
+        with self.lock:
+            self._found = self._found if found is None else found
+            self._flag_again()
+
+    def _flag_again(self) -> None:
+        """What the model found, and what people do not allow."""
+        forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
+        self.flagged = self._found.merged(forbidden) if forbidden else self._found
+        self._sketches.clear()
+        self._changes += 1
+
+    # ------------------------------------------------------------ what is asked
+
+    def queue(self, most: int, wanted: Filter) -> list[Asked]:
+        """The next cells to decide: questions, then the other flagged ones, then those that were skipped."""
+        with self.lock:
+            questions = self.questions
+            flags = (self._asked_flag(cell) for cell in questions)
+            ordered = chain(flags, (flag for flag in self.flagged.flags if flag.cell not in questions))
+            first = (flag for flag in ordered if flag.cell not in self.skipped)
+            last = (self._asked_flag(cell) for cell in self.skipped)
+            still_open = (
+                flag
+                for flag in chain(first, last)
+                if self.ledger.of(flag.cell) is None and wanted.keeps(flag.column, "open", flag)
+            )
+            return [
+                Asked(flag, questions[flag.cell].speaks_for if flag.cell in questions else 0, flag.cell in questions)
+                for flag in islice(still_open, most)
+            ]
+
+    @property
+    def questions(self) -> Mapping[Cell, Question]:
+        """The cells whose answers would teach most, the best first; none until the model has chosen them."""
+        return self.teacher.known.questions if self.teacher.known else {}
+
+    def _asked_flag(self, cell: Cell) -> Flag:
+        """What is said of a cell, which need not be flagged."""
+        flag, question = self.flagged.get(cell), self.questions.get(cell)
+        if flag is not None:
+            return flag
+        unflagged = Flag(
+            *cell, self.text(cell) or "", 0.0, None, None, None, "Nothing speaks against it.", "not flagged"
+        )
+        return unflagged if question is None else question.flag
+
+    def describe(self, cell: Cell) -> Asked:
+        """What is known of one cell, flagged or not."""
+        self._check(cell)
+        with self.lock:
+            flag, question = self._asked_flag(cell), self.questions.get(cell)
+            alike = max(len(self.open_alike(flag, by)) for by in LIKENESSES)
+            return Asked(flag, alike if question is None else question.speaks_for, question is not None)
+
+    def skip(self, cell: Cell) -> None:
+        """Ask about a cell again only after all others."""
+        self._check(cell)
+        with self.lock:
+            self.skipped.pop(cell, None)
+            self.skipped[cell] = None
+
+    def open_alike(self, flag: Flag, by: str) -> list[Flag]:
+        """Flagged cells like this one that nobody has decided yet, itself among them."""
+        return [each for each in self.flagged.alike(flag, by) if self.ledger.of(each.cell) is None]
+
+    def text(self, cell: Cell) -> str | None:
+        """What stands in a cell."""
+        return text_of(self.table, *cell)
+
+    def _check(self, cell: Cell) -> None:
+        row, column = cell
+        if column not in self.places or not 0 <= row < self.table.num_rows:
+            raise DecisionError(f"The table has no row {row} of {column!r}.")
+
+    # ------------------------------------------------------------ what is decided
+
+    def accept(self, cell: Cell, repair: str | None, *, seen: Decision | None, insist: bool = False) -> Step | None:
+        """The cell is wrong and should be `repair`; None: it is not known what it should be."""
+        self._check(cell)
+        if repair is not None:
+            self.check_edit(cell, repair, insist=insist)
+        return self._decide(Decision(*cell, self.text(cell), WRONG, repair), seen)
+
+    def keep(self, cell: Cell, *, seen: Decision | None) -> Step | None:
+        """The value is right as it is."""
+        self._check(cell)
+        return self._decide(Decision(*cell, self.text(cell), RIGHT), seen)
+
+    def _decide(self, decision: Decision, seen: Decision | None) -> Step | None:
+        with self.lock:
+            step = self.ledger.decide([decision], seen=seen)
+            self.skipped.pop(decision.cell, None)
+            return step
+
+    def decide_alike(self, cell: Cell, by: str, verdict: str, count: int) -> Step | None:
+        """Accept all repairs, or keep all values, of the open cells like this one; `count` is how many were shown."""
+        with self.lock:
+            flag = self.flagged.get(cell)
+            cells = [] if flag is None else self.bulk(flag, by, verdict)
+            if len(cells) != count:
+                raise DecisionError(f"{count:,} cells were shown and {len(cells):,} are open now; look at them again.")
+            return self.ledger.decide(
+                [
+                    Decision(*each.cell, self.text(each.cell), verdict, each.repair if verdict == WRONG else None)
+                    for each in cells
+                ]
+            )
+
+    def bulk(self, flag: Flag, by: str, verdict: str) -> list[Flag]:
+        """The cells that `decide_alike` decides: without a repair nothing can be accepted."""
+        return [each for each in self.open_alike(flag, by) if verdict == RIGHT or each.repair is not None]
+
+    def undo(self, number: int) -> bool:
+        """Take back the last step, if it is this one."""
+        with self.lock:
+            return self.ledger.undo(number)
+
+    def withdraw(self, cell: Cell) -> Step | None:
+        """Take back what was decided about one cell."""
+        with self.lock:
+            return self.ledger.withdraw(cell)
+
+    def check_edit(self, cell: Cell, text: str, *, insist: bool) -> None:
+        """Refuse a text that cannot stand in its column, and, unless the person insists, one that never did."""
+        name, flag = cell[1], self.flagged.get(cell)
+        if flag is not None and text == flag.repair:
+            return
+        typed(text, self.table.schema.field(name))
+        if text == "":
+            return
+        self._check_reading(name, text)
+        limits = self.wishes.limits.get(name)
+        if limits is not None and limits.forbids(pa.array([text]), self._numbers(name, text)).any():
+            raise PatchError(f"{name} must be {limits.in_words()}; {text!r} is not.")
+        if not insist and self._is_new_level(name, text):
+            raise UnusualError(f"{text!r} does not stand in {name} so far. Save it all the same?")
+
+    def _check_reading(self, name: str, text: str) -> None:
+        known = self.teacher.known
+        notation = known.notations.get(name) if known else None
+        if known is None or notation is None or known.schema[name].kind in ("category", "ignore"):
+            return
+        numbers = self._numbers(name, text)
+        if numbers is not None and np.isnan(numbers.to_numpy(zero_copy_only=False)).any():
+            raise PatchError(f"{name} holds {notation.noun}s; {text!r} cannot be read as one.")
+
+    def _numbers(self, name: str, text: str) -> pa.Array | None:
+        notation = self.teacher.known.notations.get(name) if self.teacher.known else None
+        field = self.table.schema.field(name)
+        own = pa.array([typed(text, field)], field.type)
+        return numbers_of(own, notation)
+
+    def _is_new_level(self, name: str, text: str) -> bool:
+        drawn = self.sketch(name)
+        return drawn is not None and drawn.axis is None and bool(drawn.levels) and text not in drawn.levels
+
+    # ------------------------------------------------------------ what is shown
+
+    def rows(self, wanted: Filter) -> Rows | None:
+        """The rows that a filter keeps; None: all."""
+        if wanted == Filter():
+            return None
+        if wanted.text and not wanted.asks_for_cells:
+            return self._holding(wanted.text)
+        with self.lock:
+            rows = self._with_cells(replace(wanted, text=""), self.version)
+        return np.intersect1d(rows, self._holding(wanted.text)) if wanted.text else rows
+
+    def _rows_with_cells(self, wanted: Filter, version: int) -> Rows:
+        """Those with a cell that is asked for; `version` is there so that what is kept holds for it only."""
+        cells = matching_cells(wanted, self.flagged, self.ledger)
+        return np.unique(np.array([row for row, _ in cells], dtype=np.int64))
+
+    def next_cell(self, cell: Cell, wanted: Filter, *, backwards: bool) -> Cell | None:
+        """The flagged or decided cell after, or before, another one, in the order of the table."""
+        with self.lock:
+            ordered = [(row, self.places[name]) for row, name in matching_cells(wanted, self.flagged, self.ledger)]
+        kept = set(self._holding(wanted.text).tolist()) if wanted.text else None
+        here = cell[0], self.places.get(cell[1], -1)
+        beyond = [each for each in ordered if (each < here if backwards else each > here)]
+        beyond = beyond if kept is None else [each for each in beyond if each[0] in kept]
+        if not beyond:
+            return None
+        row, place = max(beyond) if backwards else min(beyond)
+        return row, self.table.column_names[place]
+
+    def sketch(self, name: str) -> Sketch | None:
+        """The spread of a column; None until the model says how the column is read."""
+        known = self.teacher.known
+        if known is None:
+            return None
+        if name not in self._sketches:
+            kind = self.wishes.kinds.get(name, known.schema[name].kind)
+            drawn = sketch(self.table[name], known.notations.get(name), is_category=kind == "category")
+            self._sketches[name] = drawn
+        return self._sketches[name]
+
+    def picture(self, cell: Cell, repair: str | None) -> Picture | None:
+        """The picture of a cell's column with its value and a repair; None until it can be drawn."""
+        self._check(cell)
+        drawn = self.sketch(cell[1])
+        return None if drawn is None else drawn.picture(self.text(cell) or None, repair)
+
+    def tally(self) -> dict[str, int]:
+        """How many flagged or decided cells are in each state."""
+        with self.lock:
+            counts = dict.fromkeys(STATES, 0)
+            for each in self.ledger.standing:
+                flag = self.flagged.get(each.cell)
+                counts[state_of(each, flag.repair if flag else None)] += 1
+            decided = sum(self.flagged.get(each.cell) is not None for each in self.ledger.standing)
+            counts["open"] = len(self.flagged.flags) - decided
+            return counts
+
+    # ------------------------------------------------------------ whole columns
+
+    def set_kind(self, name: str, kind: str | None) -> None:
+        """Take a column for another kind, from the next learning on."""
+        self._set(name, self.wishes.with_kind(name, kind))
+
+    def set_limits(self, name: str, limits: Limits) -> None:
+        """Allow only such values in a column; others are flagged at once."""
+        self._set(name, self.wishes.with_limits(name, limits))
+
+    def set_rule(self, rule: str, verdict: str | None) -> None:
+        """Confirm a rule that was found, or strike it out, from the next learning on."""
+        self._wish(self.wishes.with_rule(rule, verdict))
+
+    def _set(self, name: str, wishes: Wishes) -> None:
+        if name not in self.places:
+            raise DecisionError(f"The table has no column {name!r}.")
+        self._wish(wishes)
+
+    def _wish(self, wishes: Wishes) -> None:
+        with self.lock:
+            wishes.save(self.results.columns)
+            self.wishes = wishes
+            self._flag_again()
+
+    def _forbidden(self, name: str, limits: Limits) -> Iterator[Flag]:
+        """The cells of a column that may not stand there."""
+        known = self.teacher.known
+        column = self.table[name]
+        numbers = numbers_of(column, known.notations.get(name) if known else None)
+        texts = column.cast(pa.string(), safe=False)
+        for row in np.flatnonzero(limits.forbids(texts, numbers)).tolist():
+            before = self._found.get((row, name))
+            value, repair = self.text((row, name)) or "", before.repair if before else None
+            reason = f"{name} is {value}; you said that it must be {limits.in_words()}"
+            yield Flag(row, name, value, 1.0, repair, None, None, reason, CAUSE)
+
+    def learn(self) -> bool:
+        """Begin to learn from all that was decided; False if that is going on already."""
+        with self.lock:
+            return self.teacher.learn(self.ledger.standing, self.flagged, self.wishes)
+
+    # ------------------------------------------------------------ what comes out
+
+    def fixes(self) -> list[Fix]:
+        """The repairs that were accepted or typed in."""
+        with self.lock:
+            return fixes_of(self.ledger.standing, self.table)
+
+    def export(self) -> Sequence[Fix]:
+        """Write the table with accepted repairs only, and the patch; the decisions are there already."""
+        fixes = self.fixes()
+        write_fixed(self.results.source, self.results.reviewed, fixes)
+        write_patch(self.results.patch, fixes)
+        return fixes

@@ -1,0 +1,269 @@
+"""Work with the model beside the page: reading it, choosing questions, and learning from what was decided."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellmend.decisions.decision import Decision
+from cellmend.review.flagged import Flag, Flagged, flag_of
+from cellmend.review.ledger import Cell
+from cellmend.review.limits import Wishes
+from cellmend.review.results import Results
+
+if TYPE_CHECKING:
+    from cellmend.estimator import CellMender
+    from cellmend.table.schema import Schema
+    from cellmend.table.texts import Notation
+
+QUESTIONS = 20
+ASKED_ROWS = 20_000  # of a larger table questions come from so many rows, those with flagged cells before others
+SHOWN_CHANGES = 500  # cells of which it is listed how learning changed them
+STAGES = (
+    "Reading the model",
+    "Fitting again",
+    "Learning from the decisions",
+    "Judging all cells",
+    "Choosing questions",
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What learning changed about a cell: "found", "dropped", or "repaired otherwise"."""
+
+    what: str
+    row: int
+    column: str
+    value: str
+    before: str | None  # the repair that was proposed
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What learning changed elsewhere, and how often."""
+
+    counts: Mapping[str, int]
+    listed: Sequence[Change]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the work is."""
+
+    is_running: bool = False
+    stage: str = ""
+    done: float = 0.0  # share of the stages
+    seconds: float = 0.0
+    error: str = ""
+    runs: int = 0  # how often it was learned
+    changes: Changes | None = None  # of the last time
+
+
+@dataclass(frozen=True)
+class Question:
+    """A cell whose answer would teach much."""
+
+    flag: Flag  # what is said of the cell, which need not be flagged
+    speaks_for: int  # other cells that are alike
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the model knows about the table."""
+
+    schema: Schema
+    notations: Mapping[str, Notation]
+    questions: Mapping[Cell, Question] = field(default_factory=dict)  # the best first
+    rules: Sequence[str] = ()
+
+
+class Teacher:
+    """Reads the model and learns in a thread of its own.
+
+    `take` is called with what is flagged from now on, or with None if only more is known about columns and questions.
+    """
+
+    def __init__(self, results: Results, take: Callable[[Flagged | None], None]) -> None:
+        self.results, self.take = results, take
+        self.known: Known | None = None
+        self.progress = Progress()
+        self._mender: CellMender | None = None
+        self._lock = threading.Lock()  # one piece of work at a time
+        self._asking = threading.Lock()
+        self._started = 0.0
+
+    def read(self, flagged: Flagged) -> None:
+        """Begin to read the model and to choose questions."""
+        self._begin(lambda: self._read(flagged))
+
+    def learn(self, decisions: Sequence[Decision], flagged: Flagged, wishes: Wishes) -> bool:
+        """Begin to learn from decisions; False if something is being learned already."""
+        return self._begin(lambda: self._learn(decisions, flagged, wishes))
+
+    def likely(self, row: int, column: str) -> list[tuple[str, float]]:
+        """The levels that the rest of the row makes likely in a cell, with probabilities; none without a model."""
+        mender = self._mender
+        if mender is None or self.known is None or self.known.schema[column].kind not in ("category", "ordinal"):
+            return []
+        with self._asking:
+            found = mender.reconstruct_proba(self.results.source.table.slice(row, 1))
+        if column not in found:
+            return []
+        chances = found[column].to_pydict()
+        ranked = sorted(((level, own[0]) for level, own in chances.items()), key=lambda pair: -pair[1])
+        return [(level, chance) for level, chance in ranked[:4] if chance >= 0.01]
+
+    # ------------------------------------------------------------ in the thread
+
+    def _begin(self, work: Callable[[], None]) -> bool:
+        if not self._lock.acquire(blocking=False):
+            return False
+        self._started = time.monotonic()
+        self.progress = replace(self.progress, is_running=True, stage=STAGES[0], done=0.0, seconds=0.0, error="")
+        threading.Thread(target=self._work, args=(work,), daemon=True, name="teacher").start()
+        return True
+
+    def _work(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # told on the page: a thread has nobody else to tell
+            self.progress = replace(self.progress, error=str(error) or type(error).__name__)
+        finally:
+            self.progress = replace(self.progress, is_running=False, stage="", seconds=time.monotonic() - self._started)
+            self._lock.release()
+
+    def _reach(self, stage: str) -> None:
+        done = STAGES.index(stage) / len(STAGES)
+        self.progress = replace(self.progress, stage=stage, done=done, seconds=time.monotonic() - self._started)
+
+    def _read(self, flagged: Flagged) -> None:
+        from cellmend.estimator import load
+
+        last = self.results.learned / "model.cellmend"
+        self._mender = load(last if last.is_file() else self.results.model)
+        self.known = _known(self._mender)
+        self.take(None)
+        self._ask(flagged)
+
+    def _ask(self, flagged: Flagged) -> None:
+        """Let the model choose the cells whose answers would teach most."""
+        self._reach("Choosing questions")
+        table, mender = self.results.source.table, self._mender
+        if mender is None or self.known is None:
+            return
+        rows = asked_rows(table.num_rows, flagged.rows)
+        some = table if len(rows) == table.num_rows else table.take(rows)
+        found = mender.questions(some, QUESTIONS).to_pylist()
+        chosen = [question_of(line | {"row": rows[line["row"]]}) for line in found]
+        self.known = replace(self.known, questions={each.flag.cell: each for each in chosen})
+        self.take(None)
+
+    def _learn(self, decisions: Sequence[Decision], flagged: Flagged, wishes: Wishes) -> None:
+        from cellmend.estimator import load
+        from cellmend.findings.finding import to_arrow
+
+        results, table = self.results, self.results.source.table
+        mender = load(results.model).set_params(verbose=False)
+        guessed = {column.name: column.kind for column in mender.schema_}
+        if any(guessed[name] != kind for name, kind in wishes.kinds.items()):
+            self._reach("Fitting again")
+            mender.set_params(schema=_declared(mender, wishes.kinds)).fit(table)
+        strike_out(mender, {rule for rule, verdict in wishes.rules.items() if verdict == "struck"})
+        self._reach("Learning from the decisions")
+        mender.learn(table, decisions)
+        self._reach("Judging all cells")
+        threshold = results.threshold
+        mended = mender.mend(table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
+        found = Flagged([flag_of(line) for line in to_arrow(mended.found).to_pylist()])
+        self._keep(mender, mended.found)
+        self._mender, self.known = mender, _known(mender)
+        decided = {each.cell for each in decisions}
+        changes = changes_between(flagged, found, decided)
+        self.take(found)
+        self.progress = replace(self.progress, changes=changes, runs=self.progress.runs + 1)
+        self._ask(found)
+
+    def _keep(self, mender: CellMender, found: Sequence[Any]) -> None:
+        """Write what was learned, so that the next review goes on with it."""
+        from cellmend.report.lines import write_findings
+
+        self.results.learned.mkdir(exist_ok=True)
+        mender.save(self.results.learned / "model.cellmend")
+        write_findings(self.results.learned / "findings.csv", found)
+
+
+def question_of(line: Mapping[str, Any]) -> Question:
+    """A line of what `CellMender.questions` gives."""
+    value = line["value"] or ""
+    reason = f"{line['column']} is {value or 'missing'}. It stands for cells of which the model knows little"
+    return Question(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]))
+
+
+def _known(mender: CellMender) -> Known:
+    reader = mender.model_.reader
+    return Known(reader.schema, reader.notations, rules=[rule.words() for rule in reader.relations])
+
+
+def strike_out(mender: CellMender, rules: Set[str]) -> None:
+    """Let these rules, in words, no longer speak."""
+    reader = mender.model_.reader
+    kept = tuple(rule for rule in reader.relations if rule.words() not in rules)
+    if len(kept) < len(reader.relations):
+        mender.model_ = replace(mender.model_, reader=replace(reader, relations=kept))
+
+
+def _declared(mender: CellMender, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """What the user says of the columns: as before, with these kinds."""
+    from cellmend.table.schema import Schema
+
+    before = {} if mender.schema is None else Schema.of(mender.schema).to_dict()
+    return {**before, **kinds}
+
+
+def asked_rows(rows: int, flagged: Any) -> Any:
+    """The rows from which questions are chosen, sorted: all, or those with flagged cells and some others.
+
+    >>> len(asked_rows(100_000, np.array([5, 70_000]))), len(asked_rows(10, np.array([3])))
+    (20000, 10)
+    """
+    if rows <= ASKED_ROWS:
+        return np.arange(rows)
+    marked = np.unique(flagged)
+    spread = np.linspace(0, rows - 1, ASKED_ROWS).astype(np.int64)
+    kept = marked[np.linspace(0, len(marked) - 1, min(len(marked), ASKED_ROWS // 2)).astype(np.int64)]
+    others = np.setdiff1d(spread, kept)
+    return np.sort(np.concatenate([kept, others[np.linspace(0, len(others) - 1, ASKED_ROWS - len(kept)).astype(int)]]))
+
+
+def changes_between(before: Flagged, after: Flagged, decided: set[Cell]) -> Changes:
+    """Cells that are flagged now and were not, no longer are, or have another repair; not those that were decided."""
+    found: dict[str, list[Change]] = {
+        "found": [
+            _change("found", flag, None, flag.repair)
+            for flag in after.flags
+            if flag.cell not in decided and before.get(flag.cell) is None
+        ],
+        "dropped": [
+            _change("dropped", flag, flag.repair, None)
+            for flag in before.flags
+            if flag.cell not in decided and after.get(flag.cell) is None
+        ],
+        "repaired otherwise": [
+            _change("repaired otherwise", flag, old.repair, flag.repair)
+            for flag in after.flags
+            if (old := before.get(flag.cell)) is not None and old.repair != flag.repair and flag.cell not in decided
+        ],
+    }
+    listed = [change for own in found.values() for change in own[:SHOWN_CHANGES]]
+    return Changes({what: len(own) for what, own in found.items()}, listed)
+
+
+def _change(what: str, flag: Flag, before: str | None, after: str | None) -> Change:
+    return Change(what, flag.row, flag.column, flag.value, before, after)

@@ -1,0 +1,78 @@
+"""Texts of which much is gone: typed at random over what was meant, or cut off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cellmend.table.causes.base import NEVER
+
+KEPT = 0.25  # of the letters of a text that is typed at random
+FEWEST_CHANGED = 3  # letters, or it is a slip
+FEWEST_LETTERS = 6  # of a word; of a shorter one, such as a code, nothing is left that tells it
+SHORTEST = 4  # letters that are left of a text that is cut off
+CUT = 2  # letters at least that are gone, or it is a slip
+
+
+@dataclass(frozen=True)
+class Scrambled:
+    """Letters replaced at random, each by one of its case; signs, spaces and digits stay.
+
+    >>> [Scrambled().log_chance(seen, "United States") > -36 for seen in ("Mnlreb Ahcnes", "Mnlrxb Ahcnxq")]
+    [True, False]
+    >>> Scrambled().log_chance("United Stated", "United States")
+    -inf
+    """
+
+    name: str = "scrambled"
+
+    def log_chance(self, seen: str, meant: str) -> float:
+        if shape_of(seen) != shape_of(meant):
+            return NEVER
+        letters = sum(letter.isalpha() for letter in meant)
+        changed = sum(a != b for a, b in zip(seen, meant, strict=True))
+        if changed < FEWEST_CHANGED or letters < FEWEST_LETTERS:
+            return NEVER
+        return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
+
+    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+        return iter(())
+
+    def words(self, seen: str, meant: str) -> str:
+        return f"{meant} with letters typed at random"
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """The end of a text cut off within a word; whole words are left out by people who mean it.
+
+    >>> round(math.exp(-Truncated().log_chance("Rockingham Cou", "Rockingham County")))
+    17
+    >>> Truncated().log_chance("Rockingham", "Rockingham County")
+    -inf
+    """
+
+    name: str = "truncated"
+
+    def log_chance(self, seen: str, meant: str) -> float:
+        gone = len(meant) - len(seen)
+        if gone < CUT or len(seen) < SHORTEST or not meant.startswith(seen):
+            return NEVER
+        within = seen[-1].isalpha() and meant[len(seen)].isalpha() and seen[-1].isupper() <= meant[len(seen)].isupper()
+        return -math.log(len(meant)) if within else NEVER
+
+    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+        return iter(())
+
+    def words(self, seen: str, meant: str) -> str:
+        return f"{meant} cut off"
+
+
+def shape_of(text: str) -> str:
+    """A text with its letters as such, and all else as it is.
+
+    >>> shape_of("B3-Main st")
+    'A3-Aaaa aa'
+    """
+    return "".join("A" if letter.isupper() else "a" if letter.isalpha() else letter for letter in text)

@@ -1,0 +1,39 @@
+"""The names of all causes, as findings say them, and what each means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
+REPEATED, FORM, SLIPPED = "repeated", "form", "slipped"
+POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
+
+MEANINGS: Mapping[str, str] = {
+    "inserted": "a letter too many",
+    "doubled": "a letter typed twice",
+    "dropped": "a letter left out",
+    "replaced": "another letter",
+    "swapped": "two neighbouring letters exchanged",
+    "throughout": "one letter replaced wherever it stands",
+    "several": "several slips in one text",
+    "cased": "capitals for small letters, or the other way round",
+    "spaced": "a space too many or too few",
+    "framed": "signs before or after the text",
+    "reversed": "the text backwards",
+    "scrambled": "letters typed at random",
+    "truncated": "the end of a text cut off",
+    "default": "a placeholder that a program or a person left",
+    "noise": "a number that is none of the few that the column has",
+    "unit": "a number in another unit",
+    "sign": "a number with the wrong sign",
+    "far off": "a number far from all others of its column",
+    UNREADABLE: "no number or date, where the others are",
+    DECIMALS: "far more decimals than the others",
+    NOTATION: "a number with a unit that hardly any other has",
+    REPEATED: "an identifier that stands in another row too",
+    FORM: "an identifier of another form",
+    SLIPPED: "a part of it belongs into the column beside",
+    POINT: "the decimal point moved",
+    EXCHANGED: "two cells of the row exchanged",
+    UNLIKE_ROW: "nothing but the rest of its row speaks against it",
+}

@@ -1,0 +1,88 @@
+"""Which columns tell a person which row it is: "Peugeot 107", not row 198."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.table.dates import Dates
+from cellmend.table.readtable import ReadTable
+from cellmend.table.schema import DATE, Schema
+from cellmend.table.values import family, plain
+
+MOST_NAMES = 3  # columns that name a row
+LOOKED_AT = 10_000  # rows, spread over the table
+LONGEST_NAME = 40  # letters on average; longer texts are prose
+WITH_LETTERS = 0.5  # of the values have some, or they are codes
+TELLS_APART = 0.5  # of the rows must be different by their names, or they have none
+GAIN = 1.1  # times as many rows told apart, or a column does not help
+AS_GOOD = 0.95  # of the rows told apart: then a column is not needed
+
+Codes = NDArray[np.int64]
+
+
+def naming_columns(table: ReadTable, schema: Schema, identifiers: Collection[str]) -> list[str]:
+    """Up to three columns that name a row, in the table's order; none if nothing tells the rows apart.
+
+    An identifier, and the words that tell most rows apart: the first column of words, for there people write what a row
+    is about, and those further right that add most to it; dates only where words are not enough.
+    """
+    if not table.rows:
+        return []
+    step = max(1, table.rows // LOOKED_AT)
+    rows = pa.array(np.arange(0, table.rows, step))
+    words = {name: _codes(table.arrow[name].take(rows)) for name in table.names if _is_name(table, name, identifiers)}
+    dates = [column.name for column in schema if _is_date(table, column.name, column.kind)]
+    chosen = _telling(words | {name: _codes(table.arrow[name].take(rows)) for name in dates}, len(rows))
+    numbered = [
+        name for name in table.names if name in identifiers and (not chosen or _is_text(table.understood, name))
+    ]
+    return sorted([*numbered[:1], *chosen][:MOST_NAMES], key=table.names.index)
+
+
+def _telling(columns: Mapping[str, Codes], rows: int) -> list[str]:
+    """The first column, and those that tell more rows apart together with it, without what is not needed for that."""
+    chosen: list[str] = []
+    for name in columns:
+        if _apart(columns, [*chosen, name]) >= GAIN * _apart(columns, chosen):
+            chosen.append(name)
+    for name in chosen[:0:-1]:
+        others = [each for each in chosen if each != name]
+        if _apart(columns, others) >= AS_GOOD * _apart(columns, chosen):
+            chosen = others
+    return chosen[:MOST_NAMES] if _apart(columns, chosen[:MOST_NAMES]) >= TELLS_APART * rows else []
+
+
+def _apart(columns: Mapping[str, Codes], names: Sequence[str]) -> int:
+    """How many different rows there are by these columns alone."""
+    together = np.zeros(1, dtype=np.int64)
+    for name in names:
+        _, together = np.unique(together * (columns[name].max() + 2) + columns[name], return_inverse=True)
+    return int(together.max()) + 1
+
+
+def _codes(values: pa.ChunkedArray) -> Codes:
+    coded = plain(values).combine_chunks().dictionary_encode()
+    return coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _is_text(table: pa.Table, name: str) -> bool:
+    return family(table.schema.field(name).type) == "text"
+
+
+def _is_name(table: ReadTable, name: str, identifiers: Collection[str]) -> bool:
+    """Does the column hold words that are no prose, no codes and no identifiers?"""
+    if name in identifiers or not _is_text(table.understood, name):
+        return False
+    texts = pc.unique(plain(table.arrow[name]).drop_null())
+    if len(texts) < 2 or pc.mean(pc.utf8_length(texts)).as_py() > LONGEST_NAME:
+        return False
+    return bool(pc.mean(pc.match_substring_regex(texts, r"\pL").cast(pa.float64())).as_py() >= WITH_LETTERS)
+
+
+def _is_date(table: ReadTable, name: str, kind: str) -> bool:
+    return kind == DATE or isinstance(table.notations.get(name), Dates)

@@ -1,0 +1,59 @@
+"""What columns and rows have to do with each other, learned once from all rows and applied to any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
+from cellmend.table.relations.base import Relation
+from cellmend.table.relations.coding import code_column
+from cellmend.table.relations.dependencies import Dependency, dependency_suspects
+from cellmend.table.relations.discovery import learn_dependencies
+from cellmend.table.relations.keys import Key, learn_keys
+from cellmend.table.relations.sequences import Series, learn_sequences
+from cellmend.table.relations.sources import Sources, learn_sources
+from cellmend.table.schema import IGNORE, Schema
+
+RELATIONS: dict[str, type[Relation]] = {
+    "arithmetic": Arithmetic,
+    "dependency": Dependency,
+    "key": Key,
+    "sequence": Series,
+    "sources": Sources,
+}  # by kind
+
+
+def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
+    """All relations that a table, with the suspects of its columns, shows."""
+    coded = [code_column(table, column.name) for column in schema if column.kind != IGNORE or column.reason]
+    coded = [column for column in coded if len(column.values) > 1]
+    of_values: list[Relation] = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
+    return [*of_values, *learn_arithmetic(table, schema), *learn_sequences(table, schema)]
+
+
+def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool = False) -> ReadTable:
+    """The table with the cells that break a relation among its suspects.
+
+    With `rows_alone` sequences keep silent: they compare a row with its neighbours, which may lie in another piece.
+    """
+    relations = [each for each in relations if set(each.columns) <= set(table.names)]  # an array has no names
+    dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
+    formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
+    found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
+    for relation in relations:
+        if not isinstance(relation, Dependency | Arithmetic) and not (rows_alone and isinstance(relation, Series)):
+            found += relation.suspects(table)
+    return replace(table.with_suspects(found), vouched=vouched_cells(formulas, table))
+
+
+def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:
+    """Relations as JSON holds them."""
+    return [{"kind": relation.kind, **relation.to_json()} for relation in relations]
+
+
+def relations_from_json(entries: Sequence[Mapping[str, Any]]) -> tuple[Relation, ...]:
+    """The opposite of relations_to_json."""
+    return tuple(RELATIONS[entry["kind"]].from_json(entry) for entry in entries)

@@ -1,0 +1,132 @@
+"""Arithmetic between columns of numbers and dates, as a relation: what breaks it, and what a cell should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.blame import Blame, blame
+from cellmend.table.relations.formulas import ORDER, Columns, Formula
+from cellmend.table.relations.quantities import Floats, Quantity, learn_quantities, numbers_of, writer
+from cellmend.table.relations.search import find_formulas, find_orders
+from cellmend.table.schema import Schema
+from cellmend.table.values import shortened
+
+LEAST_TOLD = 0.1  # suspicion
+EXCEPTIONS = 0.5  # times the share of rows that break a formula, in doubt that they are errors
+PLAIN_EXCEPTIONS = 2.0  # and of a copy or an order
+MOST = 0.99  # suspicion
+LEAST_KEPT = 0.02  # of the suspicion of a cell is left where a formula is kept
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """A formula between columns, and what is usual in each of them."""
+
+    kind: ClassVar[str] = "arithmetic"
+
+    formula: Formula
+    support: float
+    quantities: tuple[Quantity, ...]  # of the formula's columns, in their order
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.formula.columns
+
+    def suspects(self, table: ReadTable) -> list[Suspect]:
+        """The cells that break this formula, whatever others say."""
+        return arithmetic_suspects([self], table)
+
+    def words(self) -> str:
+        """The formula.
+
+        >>> order = Formula(ORDER, "delivery", ("order",), (1.0,))
+        >>> Arithmetic(order, 0.99, (Quantity("delivery", 1.0, (0.0, 9.0), True),) * 2).words()
+        'delivery is not before order'
+        """
+        if self.formula.form != ORDER:
+            return str(self.formula)
+        less = "before" if self.quantities[0].is_date else "less than"
+        return f"{self.formula.result} is not {less} {self.formula.told}"
+
+    @property
+    def doubt(self) -> float:
+        """How probably a row that breaks it is an exception and no error: copies and orders have more of them."""
+        plain = len(self.formula.parts) == 1 and self.formula.factor == 1
+        return min((PLAIN_EXCEPTIONS if plain else EXCEPTIONS) * (1 - self.support), 1.0)
+
+    def left(self, values: Columns) -> Floats:
+        """How much of a cell's suspicion is left in rows (n,) that keep the formula: as much as chance may keep it."""
+        result = self.quantities[0]
+        quarter = len(result.knots) // 4
+        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, 1e-300)
+        by_chance = min(LEAST_KEPT + (2 * self.formula.tolerance + result.unit) / middle, 1.0)
+        kept = self.formula.misses(values) <= self.formula.slack(values)
+        tells = kept & np.all([values[part] != 0 for part in self.formula.parts], axis=0)
+        return np.where(tells & (self.formula.form != ORDER), by_chance, 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        quantities = [quantity.to_json() for quantity in self.quantities]
+        return {"formula": self.formula.to_json(), "support": self.support, "quantities": quantities}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Arithmetic:
+        quantities = tuple(Quantity.from_json(each) for each in entry["quantities"])
+        return cls(Formula.from_json(entry["formula"]), entry["support"], quantities)
+
+
+def learn_arithmetic(table: ReadTable, schema: Schema) -> list[Arithmetic]:
+    """The formulas that a table shows, exact ones and orders."""
+    quantities = learn_quantities(table, schema)
+    values = {name: numbers_of(table, name) for name in quantities}
+    found = find_formulas(values, quantities)
+    found += find_orders(values, quantities, found)
+    return [
+        Arithmetic(formula, support, tuple(quantities[name] for name in formula.columns)) for formula, support in found
+    ]
+
+
+def arithmetic_suspects(rules: Sequence[Arithmetic], table: ReadTable) -> list[Suspect]:
+    """The cells that break formulas: in each row all formulas together say which cell is the wrong one."""
+    quantities = {quantity.name: quantity for rule in rules for quantity in rule.quantities}
+    values = {name: numbers_of(table, name) for name in quantities}
+    formulas = [rule.formula for rule in rules]
+    broken = np.array([formula.broken(values) for formula in formulas]).reshape(len(rules), table.rows)
+    rows = np.flatnonzero(broken.any(axis=0))
+    if not len(rows):
+        return []
+    own = {name: column[rows] for name, column in values.items()}
+    errors = np.array([min(1 - rule.doubt, MOST) for rule in rules])
+    wrong = np.max(np.where(broken[:, rows], errors[:, None], 0.0), axis=0)  # (n,)
+    found: list[Suspect] = []
+    for each in blame(formulas, [rule.support for rule in rules], own, quantities):
+        found += _told(each, wrong * each.share, rows, rules, table)
+    return found
+
+
+def vouched_cells(rules: Sequence[Arithmetic], table: ReadTable) -> dict[int, Floats]:
+    """By place of a column, how much of what is suspicious of its cells (N,) is left where they keep a formula."""
+    left: dict[int, Floats] = {}
+    for rule in rules:
+        own = rule.left({name: numbers_of(table, name) for name in rule.columns})
+        for place in (table.names.index(name) for name in rule.columns):
+            left[place] = np.minimum(left.get(place, 1.0), own)
+    return left
+
+
+def _told(blamed: Blame, suspicion: Floats, rows: Any, rules: Sequence[Arithmetic], table: ReadTable) -> list[Suspect]:
+    """The suspicious cells of one column."""
+    place = table.names.index(blamed.column)
+    quantity = next(each for rule in rules for each in rule.quantities if each.name == blamed.column)
+    write, cells, found = writer(table, quantity), table.arrow.column(place), []
+    for at in np.flatnonzero(suspicion >= LEAST_TOLD).tolist():
+        row, chance, rule = int(rows[at]), round(float(suspicion[at]), 6), rules[blamed.by[at]]
+        meant = () if np.isnan(blamed.meant[at]) else (write(float(blamed.meant[at])),)
+        said = f"{blamed.column} is {shortened(cells[row].as_py())}"
+        told = f"{said}, but {rule.words()}" + (f": {meant[0]}" if meant else "")
+        found.append(Suspect(row, place, chance, meant, told, readable=False, cause=rule.kind))
+    return found

@@ -1,0 +1,218 @@
+"""Dependencies: a column, or two, that decide another one nearly always, as a code decides a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
+from cellmend.table.relations.groups import wrong_shares
+from cellmend.table.relations.weighing import Link, weigh
+from cellmend.table.values import shortened
+
+Floats = NDArray[np.float64]
+
+LEAST_SUSPICION = 0.3  # that is told
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Rows that agree in `determinants` agree in `dependent`, but for errors."""
+
+    determinants: tuple[str, ...]
+    dependent: str
+    known: tuple[tuple[Value, ...], ...]  # of each determinant the values that it has
+    groups: Codes  # (G, determinants) which of them a group has, sorted
+    top: Codes  # (G,) place among `values` of what the group says
+    sure: Floats  # (G,) that the group says one thing, and that it is this
+    kept: Codes  # (G,) rows that say so
+    sizes: Codes  # (G,) rows
+    values: tuple[Value, ...]  # of the dependent column
+    written: tuple[str, ...]  # (V,) the same as the column writes them
+    often: Codes  # (V,) rows with each of them
+    errors: tuple[float, ...]  # of each of `columns` the share of cells that is wrong
+    support: float
+    kind: str = "dependency"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.determinants, self.dependent)
+
+    def suspects(self, table: ReadTable) -> list[Suspect]:
+        return dependency_suspects([self], table)
+
+    def words(self) -> str:
+        return f"{' and '.join(self.determinants)} decide{'s' * (len(self.determinants) == 1)} {self.dependent}"
+
+    def link(self, table: ReadTable) -> Link:
+        """Where it holds and where it is broken."""
+        group, value = self._group(table), codes_among(table, self.dependent, self.values)
+        known = (group >= 0) & (value != NONE)
+        places = tuple(table.names.index(name) for name in self.columns)
+        usual = self.often / self.often.sum()
+        top = self.top[group]
+        return Link(
+            places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group
+        )
+
+    def _group(self, table: ReadTable) -> Codes:
+        """The group of each row, (N,); NONE if it has none."""
+        wide = 0 * self.groups[:, 0]
+        own = np.zeros(table.rows, dtype=np.int64)
+        missing = np.zeros(table.rows, dtype=bool)
+        for place, name in enumerate(self.determinants):
+            codes = codes_among(table, name, self.known[place])
+            missing |= codes < 0
+            wide, own = (each * len(self.known[place]) + c for each, c in ((wide, self.groups[:, place]), (own, codes)))
+        found = np.minimum(np.searchsorted(wide, own), len(wide) - 1)
+        return np.where(~missing & (wide[found] == own), found, NONE)
+
+    def odds(self, table: ReadTable) -> list[Floats]:
+        """For each of `columns`, how much likelier its cell is to stand where it is wrong than where it is right."""
+        found = []
+        for place, name in enumerate(self.determinants):
+            often = np.maximum(np.bincount(self.groups[:, place], self.sizes, minlength=len(self.known[place])), 1)
+            found.append(_odds(often, codes_among(table, name, self.known[place])))
+        return [*found, _odds(self.often, codes_among(table, self.dependent, self.values))]
+
+    def reason(self, group: int, row: Sequence[Any]) -> str:
+        """Why a cell of the dependent column looks wrong, where the determinants say what `row` has."""
+        given = " and ".join(f"{name} {shortened(value)}" for name, value in zip(self.determinants, row, strict=True))
+        says = shortened(self.written[self.top[group]])
+        return f"for {given} it is {says} in {self.kept[group]} of {self.sizes[group]} rows"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "determinants": list(self.determinants),
+            "dependent": self.dependent,
+            "known": [list(each) for each in self.known],
+            "values": list(self.values),
+            "written": list(self.written),
+            "errors": list(self.errors),
+            "support": self.support,
+            "groups": self.groups.tolist(),
+            "top": self.top.tolist(),
+            "sure": self.sure.tolist(),
+            "kept": self.kept.tolist(),
+            "sizes": self.sizes.tolist(),
+            "often": self.often.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Dependency:
+        return cls(
+            determinants=tuple(entry["determinants"]),
+            dependent=entry["dependent"],
+            known=tuple(tuple(each) for each in entry["known"]),
+            groups=np.array(entry["groups"], dtype=np.int64).reshape(-1, len(entry["determinants"])),
+            top=np.array(entry["top"], dtype=np.int64),
+            sure=np.array(entry["sure"], dtype=np.float64),
+            kept=np.array(entry["kept"], dtype=np.int64),
+            sizes=np.array(entry["sizes"], dtype=np.int64),
+            values=tuple(entry["values"]),
+            written=tuple(entry["written"]),
+            often=np.array(entry["often"], dtype=np.int64),
+            errors=tuple(entry["errors"]),
+            support=entry["support"],
+        )
+
+
+def _odds(often: Codes, codes: Codes) -> Floats:
+    """How much likelier each cell is to be a wrong one than a right one, by how often its value stands, (N,)."""
+    usual = often / max(often.sum(), 1)
+    odds = np.append(wrong_shares(usual) / np.maximum(usual, 1e-12), 1.0)
+    rare = odds[:-1].max(initial=1.0)
+    return np.where(codes >= 0, odds[codes], np.where(codes == NONE, 1.0, rare))
+
+
+# ---------------------------------------------------------------- cells that break them
+
+Row = Callable[[str], Any]  # what stands in a column of one row
+
+
+def _cell(table: ReadTable, row: int, name: str) -> Any:
+    return table.arrow[name][row].as_py()
+
+
+def dependency_suspects(dependencies: Sequence[Dependency], table: ReadTable) -> list[Suspect]:
+    """The cells that are probably wrong by all that these dependencies say of their rows together."""
+    if not dependencies:
+        return []
+    broken = Broken.of(dependencies, table)
+    errors = {name: e for each in dependencies for name, e in zip(each.columns, each.errors, strict=True)}
+    suspicion = broken.suspicion(np.array([errors[table.names[column]] for column in broken.columns]))
+    suspects = []
+    for row, place in zip(*np.nonzero(suspicion >= LEAST_SUSPICION), strict=True):
+        own, column = int(broken.rows[row]), broken.columns[place]
+        meant, why = _told(
+            dependencies, broken.links, suspicion[row], (int(row), int(place)), partial(_cell, table, own)
+        )
+        reason = f"{table.names[column]} is {shortened(table.arrow.column(column)[own].as_py())}; {why}"
+        chance = round(float(suspicion[row, place]), 6)
+        suspects.append(Suspect(own, column, chance, meant, reason, readable=False, cause="dependency"))
+    return suspects
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The rows of a table in which a dependency is broken."""
+
+    rows: Codes  # (n,) places in the table
+    columns: list[int]  # (C,) places in the table
+    links: list[Link]  # of these rows, which name columns by their places in `columns`
+    odds: Floats  # (n, C) how much likelier each cell is to stand where it is wrong than where it is right
+
+    @classmethod
+    def of(cls, dependencies: Sequence[Dependency], table: ReadTable) -> Broken:
+        """From all rows, by one dependency or more."""
+        links = [each.link(table) for each in dependencies]
+        columns = sorted({column for link in links for column in link.columns})
+        rows = np.flatnonzero(np.logical_or.reduce([link.broken for link in links]))
+        own, odds = {column: place for place, column in enumerate(columns)}, np.ones((len(rows), len(columns)))
+        for each, link in zip(dependencies, links, strict=True):
+            for column, cells in zip(link.columns, each.odds(table), strict=True):
+                odds[:, own[column]] = cells[rows]
+        near = [replace(link.of(rows), columns=tuple(own[column] for column in link.columns)) for link in links]
+        return cls(rows, columns, near, odds)
+
+    def suspicion(self, errors: Floats) -> Floats:
+        """Of each cell, (n, C), given the share of cells that is wrong in each column, (C,)."""
+        if not len(self.rows):
+            return np.zeros_like(self.odds)
+        weighed = weigh(self.links, np.log(errors / (1 - errors) * self.odds))
+        return 1 / (1 + np.exp(-np.clip(weighed, -50, 50)))
+
+    def some(self, most: int) -> Broken:
+        """At most so many of the rows, evenly chosen."""
+        chosen = np.linspace(0, len(self.rows) - 1, min(most, len(self.rows)), dtype=np.int64)
+        return Broken(self.rows[chosen], self.columns, [link.of(chosen) for link in self.links], self.odds[chosen])
+
+
+def _told(
+    dependencies: Sequence[Dependency], links: Sequence[Link], suspicion: Floats, cell: tuple[int, int], row: Row
+) -> tuple[tuple[str, ...], str]:
+    """What was probably meant in a cell, and why, by the broken dependency that is surest of it.
+
+    `suspicion` is that of all cells of the row, (C,); `cell` are the places of row and column among what is broken.
+    """
+    place, best, trust = cell[1], None, -1.0
+    for each, link in zip(dependencies, links, strict=True):
+        if link.broken[cell[0]] and place in link.columns:
+            others = [other for other in link.columns if other != place]
+            right = float((1 - suspicion[others]).prod() * (1 - link.exception[cell[0]]))
+            right += 1.0 if link.columns[-1] == place else 0.0  # only these say what was meant
+            if right > trust:
+                best, trust = (each, link), right
+    if best is None:
+        return (), "the rest of the row does not go with it"
+    each, link = best
+    says = each.written[link.top[cell[0]]]
+    if link.columns[-1] == place:
+        return (says,), each.reason(int(link.group[cell[0]]), [row(name) for name in each.determinants])
+    return (), f"{each.dependent} of such rows is {shortened(says)}, not {shortened(row(each.dependent))}"

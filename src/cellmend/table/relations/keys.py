@@ -1,0 +1,195 @@
+"""Keys: identifiers that should stand once, and those that were copied into other rows."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import zeta
+
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
+from cellmend.table.values import as_text, shortened
+
+Floats = NDArray[np.float64]
+
+LEAST_UNIQUE = 0.4  # of the rows have a value of their own
+FEWEST_ROWS = 20
+STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
+CERTAIN = 0.98  # suspicion of a copy that stands out of order, where the owner of the value is known
+SORTED = 0.9  # of the values that stand once stand in order
+ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
+MOST_TIES = 0.05  # of the rows have the value of the row before, or the column only never falls
+SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
+MOST_NATURAL = 0.02  # of the values stand more than once by right
+LEAST_SUSPICION = 0.3  # that is told
+TELLING = 0.01  # chance that two rows have the same value in a column that tells rows apart
+MOST_REPEATED = 20_000  # values that are kept
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column in which nearly every value stands once, and some were copied into other rows."""
+
+    column: str
+    values: tuple[Value, ...]  # (R,) that stand more than once
+    counts: Codes  # (R,) rows with each
+    copied: Floats  # (R,) chance that all but one of these rows have it by mistake
+    owners: frozenset[str]  # digests of rows that one of them belongs to, where the order of rows tells
+    support: float
+    kind: str = "key"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def words(self) -> str:
+        return f"{self.column} is different in every row"
+
+    def suspects(self, table: ReadTable) -> list[Suspect]:
+        codes = codes_among(table, self.column, self.values)
+        rows, place = np.flatnonzero(codes >= 0), table.names.index(self.column)
+        found = []
+        for row, code, digest in zip(rows.tolist(), codes[rows].tolist(), row_digests(table, rows), strict=True):
+            if digest not in self.owners:
+                count, said = int(self.counts[code]), shortened(table.arrow.column(place)[row].as_py())
+                share = 1.0 if self.owners else (count - 1) / count
+                reason = f"{self.column} is {said} in {count} rows; nearly all of its values stand once"
+                chance = round(float(self.copied[code]) * share, 6)
+                found.append(Suspect(row, place, chance, (), reason, readable=False, cause=self.kind))
+        return [each for each in found if each.suspicion >= LEAST_SUSPICION]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "values": list(self.values),
+            "counts": self.counts.tolist(),
+            "copied": self.copied.tolist(),
+            "owners": sorted(self.owners),
+            "support": self.support,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Key:
+        counts, copied = np.array(entry["counts"], dtype=np.int64), np.array(entry["copied"], dtype=np.float64)
+        return cls(
+            entry["column"], tuple(entry["values"]), counts, copied, frozenset(entry["owners"]), entry["support"]
+        )
+
+
+def row_digests(table: ReadTable, rows: Codes) -> Iterator[str]:
+    """A short text for each of these rows that hardly any other row has."""
+    for row in table.arrow.take(rows).to_pylist():
+        yield hashlib.blake2b("\x1f".join(map(as_text, row.values())).encode(), digest_size=8).hexdigest()
+
+
+def learn_keys(coded: Sequence[Coded], table: ReadTable) -> list[Key]:
+    """The columns in which values stand once but for copies."""
+    return [key for each in coded if (key := _learn(each, coded, table)) is not None]
+
+
+def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | None:
+    counts, codes = column.counts, column.codes
+    rows, repeated = int(counts.sum()), np.flatnonzero(counts > 1)
+    if rows < FEWEST_ROWS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * rows:
+        return None
+    copied, ordered = _copied(counts), _in_order(column)
+    if ordered is not None:
+        copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, CERTAIN, copied)
+    copied = copied[repeated]
+    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > ALIKE:
+        copied = np.zeros(len(repeated))
+    if not (copied > 0).any() and len(repeated) > MOST_NATURAL * len(counts):
+        return None
+    kept = np.argsort(-copied, kind="stable")[:MOST_REPEATED]
+    kept = kept[copied[kept] > 0]
+    owners = ordered & np.isin(codes, repeated[kept]) if ordered is not None else np.zeros(len(codes), dtype=bool)
+    return Key(
+        column.name,
+        tuple(column.values[code] for code in repeated[kept].tolist()),
+        counts[repeated[kept]],
+        copied[kept],
+        frozenset(row_digests(table, np.flatnonzero(owners))),
+        float(len(counts) / rows),
+    )
+
+
+def _copied(counts: Codes) -> Floats:
+    """Chance that a value stands so often only because it was copied, (V,).
+
+    Values of a key that stand more than once by right do so twice, thrice and more often less and less, by a power law
+    of exponent 3 or more. Those beyond it are copies; none if many stand twice, since then the column is no key.
+
+    >>> _copied(np.array([1] * 50 + [7, 7, 8])).round(2)[-3:]
+    array([0.75, 0.75, 0.75])
+    >>> _copied(np.array([1] * 50 + [2] * 12 + [3] * 5 + [4] * 3)).any()
+    np.False_
+    """
+    often = np.bincount(counts).astype(np.float64)  # values by how often they stand
+    twice = often[2] if len(often) > 2 else 0.0
+    if twice > MOST_NATURAL * often[1]:
+        return np.zeros(len(counts))
+    beyond = np.cumsum(often[:0:-1])[::-1]  # values that stand so often or more, from 1 on
+    expected = twice * 2**STEEPNESS * zeta(STEEPNESS, np.arange(1, len(often)))
+    chance = np.maximum(1 - (expected + 1) / (beyond + 1), 0.0)
+    chance[:2] = 0.0
+    return np.maximum.accumulate(chance)[counts - 1] if len(chance) else np.zeros(len(counts))
+
+
+def _in_order(column: Coded) -> NDArray[np.bool_] | None:
+    """Which rows do not stand out of order, (N,), if the column is sorted; None if it is not."""
+    rank = np.argsort(np.argsort(np.array(column.values, dtype=object if isinstance(column.values[0], str) else float)))
+    held = np.flatnonzero(column.codes >= 0)
+    places, single = rank[column.codes[held]], column.counts[column.codes[held]] == 1
+    ordered = np.zeros(len(column.codes), dtype=bool)
+    if (np.diff(places) == 0).mean() > MOST_TIES:
+        return None
+    for each in (places, -places):
+        rising = _longest_rise(each)
+        if rising[single].mean() >= SORTED:
+            ordered[held] = rising
+            again = np.diff(each[~rising]) > 0  # sorted once more, where a table stands below another
+            return ordered if not len(again) or again.mean() < SORTED_AGAIN else None
+    return None
+
+
+def _longest_rise(numbers: Codes) -> NDArray[np.bool_]:
+    """Which numbers make up the longest run, with gaps, in which each is greater than the one before.
+
+    >>> _longest_rise(np.array([1, 2, 9, 3, 3, 1, 4])).tolist()
+    [True, True, False, False, True, False, True]
+    """
+    ends: list[int] = []  # the least last number of a run of each length
+    places: list[int] = []
+    before = np.full(len(numbers), -1)
+    for place, number in enumerate(numbers.tolist()):
+        length = bisect_left(ends, number)
+        before[place] = places[length - 1] if length else -1
+        ends[length : length + 1], places[length : length + 1] = [number], [place]
+    rising, place = np.zeros(len(numbers), dtype=bool), places[-1] if places else -1
+    while place >= 0:
+        rising[place], place = True, int(before[place])
+    return rising
+
+
+def _agree_elsewhere(column: Coded, coded: Sequence[Coded], repeated: Codes) -> float:
+    """How much more than by chance two rows with the same repeated value agree in the column that tells most.
+
+    Columns of many values tell more than others: errors that lie close together agree in what changes seldom.
+    """
+    rows = np.flatnonzero(np.isin(column.codes, repeated))
+    found: dict[bool, list[float]] = {True: [0.0], False: [0.0]}
+    for other in coded:
+        own = rows[other.codes[rows] >= 0]
+        sizes = np.bincount(column.codes[own])
+        possible, chance = float((sizes * (sizes - 1.0)).sum()), float(((other.counts / other.counts.sum()) ** 2).sum())
+        if other is not column and possible:
+            _, count = np.unique(column.codes[own] * len(other.values) + other.codes[own], return_counts=True)
+            agree = float((count * (count - 1.0)).sum()) / possible
+            found[chance <= TELLING].append((agree - chance) / (1 - chance))
+    return max(found[True]) if len(found[True]) > 1 else float(np.mean(found[False]))

@@ -1,0 +1,149 @@
+"""Sequences: columns of a log or a table of measurements, in which neighbouring rows tell what a cell should be.
+
+Neighbours are needed, so where rows are judged alone, as in pieces of a large table, sequences keep silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.order import Order, learn_order
+from cellmend.table.relations.quantities import Floats, Quantity, learn_quantity, numbers_of, writer
+from cellmend.table.relations.signals import (
+    Odd,
+    Signal,
+    are_regular,
+    fallen,
+    learn_signal,
+    shifts,
+    spikes,
+    stuck,
+    surely,
+)
+from cellmend.table.relations.tails import Tail
+from cellmend.table.schema import DATE, IGNORE, Column, Schema
+from cellmend.table.values import family, shortened
+
+LEAST_TOLD = 0.3  # suspicion
+MOST = 0.99  # suspicion: something may really have happened
+FEWEST_IN_PIECE = 10  # cells that stand in order
+IDENTIFIERS = 0.9  # of whole numbers are different, and they do not rise
+FEWEST_VALUES = 20  # different ones; what has fewer is a state
+
+
+@dataclass(frozen=True)
+class Series:
+    """A column that changes slowly in an order of rows."""
+
+    kind: ClassVar[str] = "sequence"
+
+    order: Order
+    quantity: Quantity
+    signal: Signal
+    support: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.quantity.name, self.order.time, self.order.group) if name)
+
+    def suspects(self, table: ReadTable) -> list[Suspect]:
+        """Spikes, stuck and shifted cells, and cells of a counter that fall back; the most suspicious of each cell."""
+        name = self.quantity.name
+        place, write, numbers = table.names.index(name), writer(table, self.quantity), numbers_of(table, name)
+        cells, found = table.arrow.column(place), []
+        for rows in self.order.pieces(table):
+            rows = rows[np.isfinite(numbers[rows])]
+            if len(rows) >= FEWEST_IN_PIECE:
+                for at, chance, meant, why in odd_cells(numbers[rows], self.signal, self.quantity.unit):
+                    row = int(rows[at])
+                    told = f"{name} is {shortened(cells[row].as_py())}{why}"
+                    texts = () if np.isnan(meant) else (write(meant),)
+                    found.append(Suspect(row, place, chance, texts, told, readable=False, cause=self.kind))
+        return found
+
+    def words(self) -> str:
+        name = self.quantity.name
+        if self.signal.rises:
+            return f"{name} {'rises' if self.signal.rises > 0 else 'falls'} {self.order.words()}"
+        return f"{name} changes slowly {self.order.words()}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "order": asdict(self.order),
+            "quantity": self.quantity.to_json(),
+            "signal": asdict(self.signal),
+            "support": self.support,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Series:
+        signal = entry["signal"]
+        spiky, jumpy = (Tail(tuple(signal[name]["points"])) for name in ("spikes", "jumps"))
+        learned = Signal(**{**signal, "spikes": spiky, "jumps": jumpy})
+        return cls(Order(**entry["order"]), Quantity.from_json(entry["quantity"]), learned, entry["support"])
+
+
+def odd_cells(x: Floats, signal: Signal, unit: float) -> list[tuple[int, float, float, str]]:
+    """Cells that their neighbours speak against: place, suspicion, what was meant (or NaN), and why in words."""
+    spiky = spikes(x, signal)
+    best: dict[int, tuple[int, float, float, str]] = {}
+    still = stuck(x, signal)
+    gone = np.concatenate([surely(spiky), surely(still)])
+    others = (fallen(x, signal),) if signal.rises else (still, shifts(x, signal, gone))
+    for odd in (*others, spiky):
+        for cell, chance, meant, detail in zip(*_lists(odd), odd.detail, strict=True):
+            chance = round(min(chance, MOST), 6)
+            same = abs(meant - x[cell]) <= unit / 2  # it is what it should be
+            if chance >= LEAST_TOLD and not same and (cell not in best or chance > best[cell][1]):
+                best[cell] = cell, chance, meant, _why(odd.what, detail)
+    return [best[cell] for cell in sorted(best)]
+
+
+def _lists(odd: Odd) -> tuple[list[int], list[float], list[float]]:
+    return odd.cells.tolist(), odd.suspicion.tolist(), odd.meant.tolist()
+
+
+def _why(what: str, detail: str) -> str:
+    return {
+        "spike": f", far from its neighbours {detail}",
+        "stuck": f" in {detail} rows one after the other, where it usually changes",
+        "shift": f": {detail} than those before and after them",
+        "counter": f" between {detail}, where it goes in one direction only",
+    }[what]
+
+
+def learn_sequences(table: ReadTable, schema: Schema) -> list[Series]:
+    """The columns in which neighbouring rows tell clearly more than any others, in the order that shows it best."""
+    columns = {}
+    for column in schema:
+        number = family(table.understood.schema.field(column.name).type) == "number"
+        if number and (column.kind != IGNORE or column.reason) and column.kind != "category":
+            numbers = numbers_of(table, column.name)
+            if len(np.unique(numbers[np.isfinite(numbers)])) >= FEWEST_VALUES:
+                columns[column.name] = numbers
+    order, names = learn_order(table, schema, columns)
+    found = [_learned(order, columns[name], schema[name], order.pieces(table)) for name in names if name != order.time]
+    return [each for each in found if each is not None]
+
+
+def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -> Series | None:
+    """What is usual of a column in its order; None for times and identifiers whose steps are not all the same."""
+    known = [own[np.isfinite(own)] for own in (numbers[rows] for rows in pieces)]
+    known = [own for own in known if len(own) >= FEWEST_IN_PIECE]
+    if not known or (column.kind in (DATE, IGNORE) and not are_regular(known)):
+        return None
+    quantity = learn_quantity(column.name, np.concatenate(known), is_date=column.kind == DATE)
+    signal = learn_signal(known, quantity.unit)
+    if not signal.rises and _are_identifiers(np.concatenate(known)):
+        return None
+    odd = sum(len(odd_cells(own, signal, quantity.unit)) for own in known)
+    return Series(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
+
+
+def _are_identifiers(numbers: Floats) -> bool:
+    return bool((numbers == np.round(numbers)).all() and len(np.unique(numbers)) > IDENTIFIERS * len(numbers))

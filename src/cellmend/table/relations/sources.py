@@ -1,0 +1,232 @@
+"""The same thing described by several rows, one from each source: what most of them say, each as far as it is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
+from cellmend.table.relations.groups import Grouped
+from cellmend.table.values import shortened
+
+Floats = NDArray[np.float64]
+
+FEWEST_ROWS = 50
+FEWEST_SOURCES, MOST_SOURCES = 3, 500
+ONCE = 0.95  # of the rows are the only one of their source that tells of their thing
+CROSSED = 0.3  # of all pairs of a thing and a source are there
+FEWEST_TOLD = 3.0  # rows that tell of a thing, and rows of a source, on average
+FEWEST_THINGS, FEWEST_VALUES = 10, 5  # that are told of, and different values that a column has
+LEAST_AGREED = 0.3  # that two rows of a thing agree, beyond chance
+MOST_OWN = 0.1  # that two rows of a source agree, beyond chance: else the column is about it, not about things
+ROUNDS = 20  # of expectation and maximisation
+PRIOR_WRONG, PRIOR_CELLS = 0.2, 5.0  # cells of a source that are wrong, as if so many had been seen
+OTHERS = 10.0  # values that a wrong cell may have
+OWN = 0.25  # of what a source says is its own: sources copy from each other, wrong values too
+LEAST_SUSPICION = 0.3  # that is told
+MOST_PAIRS = 50_000  # of things and values that are kept
+TIME = re.compile(r"\b(\d{1,2}):(\d\d)(?::\d\d)?\s*(?:([ap])\.?m\.?)?", re.IGNORECASE)
+MOST_TIMES = 0.8  # of the values are times of day: then they are compared as such
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Rows of different sources that tell of the same thing, and what they together say of one of its columns."""
+
+    thing: str  # column that names it
+    source: str  # column that names who says so
+    column: str
+    things: tuple[Value, ...]
+    values: tuple[Value, ...]
+    pairs: Codes  # (P, 2) places of a thing and of a value that one of its rows has, sorted
+    wrong: Floats  # (P,) that this is not so
+    top: tuple[str, ...]  # of each thing what is most probable, as it is written
+    reliability: Mapping[str, float]  # share of the cells of each source that are right
+    support: float
+    kind: str = "sources"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.thing, self.source, self.column
+
+    def words(self) -> str:
+        return f"rows with the same {self.thing} tell of the same {self.column}, each from another {self.source}"
+
+    def suspects(self, table: ReadTable) -> list[Suspect]:
+        things, values = (codes_among(table, n, v) for n, v in ((self.thing, self.things), (self.column, self.values)))
+        wide = self.pairs[:, 0] * len(self.values) + self.pairs[:, 1]
+        own = things * len(self.values) + values
+        found = np.minimum(np.searchsorted(wide, own), len(wide) - 1)
+        known = (things >= 0) & (values >= 0) & (wide[found] == own)
+        place, suspects = table.names.index(self.column), []
+        for row in np.flatnonzero(known & (self.wrong[found] >= LEAST_SUSPICION)).tolist():
+            said = shortened(table.arrow.column(place)[row].as_py())
+            meant = self.top[things[row]]
+            thing = f"{self.thing} {shortened(self.things[things[row]])}"
+            reason = f"{self.column} is {said}; for {thing} most that is reliable says {shortened(meant)}"
+            chance = round(float(self.wrong[found[row]]), 6)
+            suspects.append(Suspect(row, place, chance, (meant,), reason, readable=False, cause=self.kind))
+        return suspects
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "thing": self.thing,
+            "source": self.source,
+            "column": self.column,
+            "things": list(self.things),
+            "values": list(self.values),
+            "pairs": self.pairs.tolist(),
+            "wrong": self.wrong.tolist(),
+            "top": list(self.top),
+            "reliability": dict(self.reliability),
+            "support": self.support,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Sources:
+        return cls(
+            thing=entry["thing"],
+            source=entry["source"],
+            column=entry["column"],
+            things=tuple(entry["things"]),
+            values=tuple(entry["values"]),
+            pairs=np.array(entry["pairs"], dtype=np.int64).reshape(-1, 2),
+            wrong=np.array(entry["wrong"], dtype=np.float64),
+            top=tuple(entry["top"]),
+            reliability=entry["reliability"],
+            support=entry["support"],
+        )
+
+
+def learn_sources(coded: Sequence[Coded]) -> list[Sources]:
+    """What sources say of things, if the table has a column that names things and one that names sources."""
+    best: list[Told] = []
+    for thing, source in permutations(coded, 2):
+        if _tell(thing, source):
+            told = [_told(thing, source, each) for each in coded if each is not thing and each is not source]
+            best = max(best, [each for each in told if each is not None], key=len)
+    return _learn(best) if best else []
+
+
+def _tell(thing: Coded, source: Coded) -> bool:
+    """Does each row tell of a thing by a source that tells of it nowhere else?"""
+    both = (thing.codes >= 0) & (source.codes >= 0)
+    rows, sources = int(both.sum()), len(source.values)
+    if rows < FEWEST_ROWS or not FEWEST_SOURCES <= sources <= MOST_SOURCES or not isinstance(source.values[0], str):
+        return False
+    things = len(thing.values)
+    often = rows >= FEWEST_TOLD * max(things, sources) and things >= FEWEST_THINGS
+    if not often or not CROSSED * things * sources <= rows <= things * sources / ONCE:
+        return False
+    return len(np.unique(thing.codes[both] * sources + source.codes[both])) >= ONCE * rows
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the rows of a table say of things in one column."""
+
+    thing: Coded
+    source: Coded
+    column: Coded
+    rows: Codes  # (n,) places of the rows that say something
+    said: Codes  # (n,) what they say
+    grouped: Grouped  # by thing
+
+    @property
+    def sources(self) -> Codes:
+        """Of each of the rows, (n,)."""
+        return self.source.codes[self.rows]
+
+
+def _told(thing: Coded, source: Coded, column: Coded) -> Told | None:
+    """What is said of one column, if the sources agree at all."""
+    said = _what_is_said(column)
+    rows = np.flatnonzero((thing.codes >= 0) & (source.codes >= 0) & (said >= 0))
+    if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < FEWEST_VALUES:
+        return None
+    grouped, by_source = (Grouped.of(each.codes[rows], said[rows]) for each in (thing, source))
+    is_told = _agreed(grouped) >= LEAST_AGREED and _agreed(by_source) <= MOST_OWN
+    return Told(thing, source, column, rows, said[rows], grouped) if is_told else None
+
+
+def _learn(told: Sequence[Told]) -> list[Sources]:
+    """What is true in each column, and how reliable each source is in all of them."""
+    errors = np.full(len(told[0].source.values), PRIOR_WRONG)
+    for _ in range(ROUNDS):
+        true = [_believe(each, errors) for each in told]
+        wrong, rows = np.zeros((2, len(errors)))
+        for each, chance in zip(told, true, strict=True):
+            wrong += np.bincount(each.sources, 1 - chance[each.grouped.pair], minlength=len(errors))
+            rows += np.bincount(each.sources, minlength=len(errors))
+        errors = np.clip((wrong + PRIOR_WRONG * PRIOR_CELLS) / (rows + PRIOR_CELLS), 0.001, 0.95)
+    reliability = {str(name): round(1 - float(e), 4) for name, e in zip(told[0].source.values, errors, strict=True)}
+    return [_sources(each, chance, reliability) for each, chance in zip(told, true, strict=True)]
+
+
+def _believe(told: Told, errors: Floats) -> Floats:
+    """How probably each value of each thing is true, (P,), given the share of wrong cells of each source, (S,)."""
+    says = (OWN * np.log((1 - errors) * OTHERS / errors))[told.sources]
+    each: Floats = np.bincount(told.grouped.pair, says, minlength=len(told.grouped.group)).astype(np.float64)
+    total = np.logaddexp(told.grouped.log_sums(each), 0.0)  # or none of them is true
+    true: Floats = np.exp(each - total[told.grouped.group])
+    return true
+
+
+def _sources(told: Told, true: Floats, reliability: Mapping[str, float]) -> Sources:
+    thing, column, grouped = told.thing, told.column, told.grouped
+    written = {int(said): column.written[column.codes[row]] for row, said in zip(told.rows, told.said, strict=True)}
+    top = [""] * len(thing.values)
+    order = np.lexsort((grouped.value, -true, grouped.group))
+    best = order[np.unique(grouped.group[order], return_index=True)[1]]
+    for name, pair in zip(grouped.names.tolist(), best.tolist(), strict=True):
+        top[name] = written[int(grouped.value[pair])]
+    wide = thing.codes[told.rows] * len(column.values) + column.codes[told.rows]
+    pairs, first = (each[:MOST_PAIRS] for each in np.unique(wide, return_index=True))
+    return Sources(
+        thing=thing.name,
+        source=told.source.name,
+        column=column.name,
+        things=tuple(thing.values),
+        values=tuple(column.values),
+        pairs=np.stack([pairs // len(column.values), pairs % len(column.values)], axis=1),
+        wrong=1 - true[grouped.pair[first]],
+        top=tuple(top),
+        reliability=reliability,
+        support=float(true[grouped.pair].mean()),
+    )
+
+
+def _what_is_said(column: Coded) -> Codes:
+    """What each row says, (N,): times of day by hours and minutes, whatever stands around them."""
+    if not isinstance(column.values[0], str):
+        return column.codes
+    times = [TIME.search(str(value)) for value in column.values]
+    if sum(time is not None for time in times) < MOST_TIMES * len(times):
+        return column.codes
+    said = [_minutes(time) if time else value for time, value in zip(times, column.values, strict=True)]
+    place = {value: code for code, value in enumerate(dict.fromkeys(said))}
+    return np.append(np.array([place[value] for value in said], dtype=np.int64), NONE)[column.codes]
+
+
+def _minutes(time: re.Match[str]) -> int:
+    """The minute of the day.
+
+    >>> [_minutes(TIME.search(text)) for text in ("12:05 a.m.", "12/02/2011 7:10 p.m.", "19:10")]
+    [5, 1150, 1150]
+    """
+    hours, minutes, half = int(time[1]), int(time[2]), (time[3] or "").lower()
+    return (hours % 12 + 12 * (half == "p") if half else hours) * 60 + minutes
+
+
+def _agreed(grouped: Grouped) -> float:
+    """How much more than by chance two rows of a thing agree."""
+    possible = float((grouped.sizes * (grouped.sizes - 1)).sum())
+    agree, chance = float((grouped.counts * (grouped.counts - 1)).sum()), float((grouped.usual**2).sum())
+    return (agree / possible - chance) / (1 - chance) if possible and chance < 1 else 0.0

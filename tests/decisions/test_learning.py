@@ -1,0 +1,173 @@
+"""What decisions teach: their own cells, cells that are alike, repairs, and what may not change."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from cellmend import CellMender, load
+from cellmend.errors import DecisionError, SettingError
+from tests.decisions.conftest import harvest, verdict
+
+TWENTY = range(20)
+
+
+def taught(mender: CellMender, table: pd.DataFrame, rows: range = TWENTY) -> CellMender:
+    """A copy that was told about the weights of these rows."""
+    return copy.copy(mender).learn(table, [verdict(table, row, "weight") for row in rows])
+
+
+def suspicion(mender: CellMender, table: pd.DataFrame) -> np.ndarray:
+    return np.asarray(mender.cell_suspicion(table), dtype=float)
+
+
+def test_no_decisions_change_nothing(untaught: CellMender, fields: pd.DataFrame) -> None:
+    learned = copy.copy(untaught).learn(fields, [])
+    assert np.array_equal(suspicion(learned, fields), suspicion(untaught, fields))
+    assert np.array_equal(learned.row_scores(fields), untaught.row_scores(fields))
+    assert len(learned.learned_) == 0
+
+
+def test_a_decision_holds_for_its_own_cell(untaught: CellMender, fields: pd.DataFrame) -> None:
+    odd = {"row": 7, "column": "crop", "value": fields["crop"][7], "verdict": "wrong", "repair": "rye"}
+    fine = {"row": 8, "column": "crop", "value": fields["crop"][8], "verdict": "right"}
+    learned = copy.copy(untaught).learn(fields, [odd, fine])
+    assert suspicion(learned, fields)[[7, 8], 0].tolist() == [1, 0]
+    found = learned.findings(fields).query("row == 7 and column == 'crop'")
+    assert found["repair"].tolist() == ["rye"]
+    assert found["reason"].tolist() == [f"crop is {fields['crop'][7]}, which was decided to be wrong"]
+    assert learned.repair(fields)["crop"][7] == "rye"
+
+
+def test_what_was_said_of_some_cells_is_learned_of_those_that_are_alike(
+    untaught: CellMender, fields: pd.DataFrame
+) -> None:
+    wrong = fields["weight"].str.endswith(" lb").to_numpy()
+    flagged = suspicion(taught(untaught, fields), fields)[:, 1] >= 0.5
+    assert (flagged == wrong)[20:].mean() > 0.99
+
+
+def test_what_changed_elsewhere_is_listed(untaught: CellMender, fields: pd.DataFrame) -> None:
+    learned = taught(untaught, fields)
+    before, after = suspicion(untaught, fields), suspicion(learned, fields)
+    moved = (before >= 0.5) != (after >= 0.5)
+    moved[list(TWENTY), 1] = False
+    changed = learned.learned_
+    listed = {(row, fields.columns.get_loc(name)) for row, name in zip(changed["row"], changed["column"], strict=True)}
+    assert moved.any()
+    assert listed == set(zip(*np.nonzero(moved), strict=True))
+    assert set(changed["change"]) <= {"found", "dropped"}
+
+
+def test_given_repairs_teach_how_others_are_repaired(untaught: CellMender, fields: pd.DataFrame) -> None:
+    repaired = taught(untaught, fields).repair(fields)
+    assert repaired["weight"].tolist() == fields["weight"].str.removesuffix(" lb").tolist()
+
+
+def test_decisions_in_one_column_leave_the_flags_of_another(untaught: CellMender, fields: pd.DataFrame) -> None:
+    dirty = fields.copy()
+    dirty.loc[50, "crop"] = "whezt"
+    assert suspicion(untaught, dirty)[50, 0] >= 0.5
+    assert suspicion(taught(untaught, dirty), dirty)[50, 0] >= 0.5
+
+
+def test_what_was_taught_is_kept_in_the_model_file(untaught: CellMender, fields: pd.DataFrame, tmp_path: Path) -> None:
+    learned = taught(untaught, fields)
+    learned.save(tmp_path / "m.cellmend")
+    again = load(tmp_path / "m.cellmend")
+    assert np.array_equal(suspicion(again, fields), suspicion(learned, fields))
+    assert again.findings(fields).equals(learned.findings(fields))
+
+
+def test_a_newer_table_is_judged_by_what_was_taught(untaught: CellMender, fields: pd.DataFrame) -> None:
+    newer = harvest(360)[300:].reset_index(drop=True)
+    flagged = suspicion(taught(untaught, fields), newer)[:, 1] >= 0.5
+    assert (flagged == newer["weight"].str.endswith(" lb")).mean() > 0.95
+
+
+def test_pieces_are_judged_as_the_whole_bit_for_bit(untaught: CellMender, fields: pd.DataFrame) -> None:
+    learned = taught(untaught, fields)
+    cells, rows = learned.score_rows(fields)
+    pieces = [learned.score_rows(fields[start : start + 77]) for start in range(0, len(fields), 77)]
+    assert np.array_equal(cells, np.concatenate([each[0] for each in pieces]))
+    assert np.array_equal(rows, np.concatenate([each[1] for each in pieces]))
+
+
+def test_undo_takes_back_what_was_taught(untaught: CellMender, fields: pd.DataFrame) -> None:
+    learned = taught(untaught, fields)
+    undone = [verdict(fields, row, "weight") | {"verdict": "undo"} for row in TWENTY]
+    learned.learn(fields, [{key: each[key] for key in ("row", "column", "value", "verdict")} for each in undone])
+    assert np.array_equal(suspicion(learned, fields), suspicion(untaught, fields))
+
+
+def test_teaching_twice_adds_up(untaught: CellMender, fields: pd.DataFrame) -> None:
+    twice = taught(taught(untaught, fields, range(10)), fields, range(10, 20))
+    assert np.array_equal(suspicion(twice, fields), suspicion(taught(untaught, fields), fields))
+
+
+def test_a_row_is_known_wherever_it_stands(untaught: CellMender, fields: pd.DataFrame) -> None:
+    known = fields.assign(crop=[f"{crop} {row}" if row == 7 else crop for row, crop in enumerate(fields["crop"])])
+    odd = {"row": 7, "column": "crop", "value": known["crop"][7], "verdict": "wrong"}
+    learned = copy.copy(untaught).learn(known, [odd])
+    moved = pd.concat([known[7:], known[:7]], ignore_index=True)
+    assert suspicion(learned, moved)[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        ({"row": 1, "column": "corp", "value": "x", "verdict": "right"}, "it has no 'corp'. Did you mean 'crop'?"),
+        ({"row": 1, "column": "crop", "value": "rye", "verdict": "right"}, "none of the 1 cells holds the value"),
+        ({"row": 9999, "column": "crop", "value": "oats", "verdict": "right"}, "none of the 1 cells holds the value"),
+    ],
+)
+def test_decisions_about_no_cell_of_the_table_are_refused(
+    untaught: CellMender, fields: pd.DataFrame, decision: dict[str, object], words: str
+) -> None:
+    with pytest.raises(DecisionError) as caught:
+        copy.copy(untaught).learn(fields, [decision])
+    assert words in str(caught.value)
+
+
+def test_a_failed_lesson_changes_nothing(untaught: CellMender, fields: pd.DataFrame) -> None:
+    mender = copy.copy(untaught)
+    row = verdict(fields, 0, "weight")
+    with pytest.raises(DecisionError, match="is wrong and right"):
+        mender.learn(fields, [row, {"row": 0, "column": "weight", "value": row["value"], "verdict": "right"}])
+    assert mender.model_ is untaught.model_
+
+
+# ---------------------------------------------------------------- asking
+
+
+def test_questions_are_about_undecided_cells_of_several_columns(untaught: CellMender, fields: pd.DataFrame) -> None:
+    asked = taught(untaught, fields).questions(fields, 12)
+    assert len(asked) == 12
+    assert set(asked["column"]) == {"crop", "weight"}
+    assert not ((asked["column"] == "weight") & (asked["row"] < 20)).any()
+    assert (asked["speaks_for"] >= 0).all()
+    assert len(set(zip(asked["row"], asked["column"], strict=True))) == 12
+    for row, column, value in zip(asked["row"], asked["column"], asked["value"], strict=True):
+        assert fields[column][row] == value
+
+
+def test_whole_rows_can_be_asked_for(untaught: CellMender, fields: pd.DataFrame) -> None:
+    asked = untaught.questions(fields, 3, whole_rows=True)
+    assert asked["row"].nunique() == 3
+    assert len(asked) == 6
+
+
+def test_questions_come_in_the_kind_of_the_table(untaught: CellMender, fields: pd.DataFrame) -> None:
+    asked = untaught.questions(pl.from_pandas(fields), 2)
+    assert isinstance(asked, pl.DataFrame)
+    assert asked.columns == ["row", "column", "value", "suspicion", "repair", "cause", "speaks_for"]
+
+
+def test_the_number_of_questions_is_checked(untaught: CellMender, fields: pd.DataFrame) -> None:
+    with pytest.raises(SettingError, match="n must be a whole number from 1"):
+        untaught.questions(fields, 0)

@@ -1,0 +1,59 @@
+"""Repairs that people give, and what they tell of other cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cellmend.decisions.habits import Coded, Habits
+from cellmend.decisions.repairs import Given, Way, best_company, learn_repairs, ways_from
+
+
+def habits_of(texts: list[str]) -> Habits:
+    different = list(dict.fromkeys(texts))
+    return Habits.of(Coded(different, np.array([different.index(text) for text in texts])))
+
+
+@pytest.mark.parametrize(
+    ("text", "repair", "other", "meant"),
+    [
+        ("12 oz", "12", "16 oz", "16"),
+        ("8:05aDec 1", "8:05 a.m.", "9:40aDec 2", "9:40 a.m."),
+        ("2222", "22", "4455", "45"),
+        ("eurt", "true", "eslaf", "false"),
+        ("0.732", "732", "1.25", "1250"),
+        ("03/12/2024", "12/03/2024", "05/11/2024", "11/05/2024"),
+        ("ROME", "rome", "OSLO", "oslo"),
+    ],
+)
+def test_one_repair_tells_another(text: str, repair: str, other: str, meant: str) -> None:
+    assert meant in {way.rewrite(other) for way in ways_from(text, repair)}
+
+
+def test_every_way_leads_to_the_repair_that_it_came_from() -> None:
+    for way in ways_from("Fri 12:29 a.m.", "12:29 a.m."):
+        assert way.rewrite("Fri 12:29 a.m.") == "12:29 a.m."
+
+
+def test_a_way_that_was_wrong_elsewhere_is_not_gone() -> None:
+    given = [Given("12 oz", "12", "", None), Given("9 oz", "8", "", None)]
+    assert Way("end", " oz", "") not in [way for way, _ in learn_repairs(given, {}).ways]
+
+
+def test_ways_must_be_better_than_the_model() -> None:
+    known = habits_of(["12", "13", "14"] * 5)
+    guessed = [Given("12 oz", "12", "", "12"), Given("13 oz", "13", "", "13"), Given("x", "14", "", "14")]
+    assert learn_repairs([Given("12 oz", "12", "", "99")], {}).meant("15 oz", "", known) == "15"
+    assert learn_repairs(guessed, {}).ways == ()
+
+
+def test_what_company_has_is_meant_if_it_was_so_before() -> None:
+    told = learn_repairs([Given("9:10", "9:00", "AA-1", None)], {"AA-1": "9:00", "AA-2": "8:00"})
+    assert told.meant("8:07", "AA-2", None) == "8:00"
+    assert told.meant("8:07", "AA-3", None) is None
+
+
+def test_cells_that_are_held_to_be_wrong_do_not_count_as_company() -> None:
+    flight, time = Coded(["AA-1"], np.zeros(5, dtype=np.int64)), Coded(["9:00", "9:10"], np.array([0, 0, 1, 1, 1]))
+    assert best_company(flight, time, np.ones(5)) == {"AA-1": "9:10"}
+    assert best_company(flight, time, np.array([1, 1, 0.1, 0.1, 0.1])) == {"AA-1": "9:00"}

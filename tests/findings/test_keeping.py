@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from cellmend.findings.finding import Finding
+from cellmend.findings.keeping import in_keeping
+from cellmend.table.frames import read_frame
+from cellmend.table.reader import TableReader
+from cellmend.table.relations.arithmetic import Arithmetic
+
+ROWS = 400
+
+
+def kept(table: pd.DataFrame, *repairs: tuple[int, str, object]) -> list[Finding]:
+    """Findings with these repairs, in keeping with the formulas of the table."""
+    reader, read = TableReader.fit(read_frame(table), None)
+    rules = [each for each in reader.relations if isinstance(each, Arithmetic)]
+    found = [Finding(row, name, None, 0.9, repair, None, None, "it is odd") for row, name, repair in repairs]
+    return in_keeping(found, read, rules)
+
+
+def orders() -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"count": random.integers(2, 9, ROWS), "price": random.integers(100, 9999, ROWS) / 100})
+    table["total"] = (table["count"] * table["price"]).round(2)
+    table["ordered"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 300, ROWS), "D")
+    table["delivered"] = table["ordered"] + pd.to_timedelta(random.integers(0, 60, ROWS), "D")
+    return table
+
+
+def test_a_repair_that_breaks_a_formula_is_replaced_by_what_it_says() -> None:
+    table = orders()
+    found = kept(table, (3, "total", 1.11))[0]
+    assert found.repair == table.loc[3, "total"]
+    assert "total = count × price" in found.reason
+
+
+def test_no_order_is_repaired_to_a_day_after_its_delivery() -> None:
+    table = orders()
+    late = table.loc[5, "delivered"] + pd.Timedelta(days=30)
+    found = kept(table, (5, "ordered", late.to_pydatetime()))[0]
+    assert found.repair is None
+    assert "would break that delivered is not before ordered" in found.reason
+
+
+def test_repairs_that_keep_all_formulas_stay() -> None:
+    table = orders()
+    early = (table.loc[5, "ordered"] - pd.Timedelta(days=1)).to_pydatetime()
+    assert [each.repair for each in kept(table, (5, "ordered", early), (7, "total", None))] == [early, None]
+
+
+def test_two_repairs_of_a_row_that_contradict_each_other_are_not_made() -> None:
+    found = kept(orders(), (3, "total", 1.11), (3, "count", 7))
+    assert [each.repair for each in found] == [None, None]
+
+
+def test_text_is_repaired_as_it_is_written() -> None:
+    table = orders().drop(columns=["ordered", "delivered"])
+    table["total"] = [f"{total:.2f} EUR" for total in table["total"]]
+    assert kept(table, (3, "total", "1.11 EUR"))[0].repair == table.loc[3, "total"]

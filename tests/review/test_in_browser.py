@@ -1,0 +1,451 @@
+"""The review in a real browser: people decide by keyboard and mouse, and lose nothing.
+
+Needs the package playwright and a Chromium, of the system or from `playwright install chromium`; skipped without.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellmend.decisions.decision import Decision, read_decisions, standing
+from cellmend.files.formats import read_file
+from cellmend.review.review import Review
+from tests.review.conftest import HOSTILE, ROWS, served, wait_for_teacher
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# The contrast of every text that is seen with what lies behind it, and the least that WCAG AA allows.
+CONTRASTS = """() => {
+  const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const linear = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  const light = (rgb) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) => sum + share * linear(rgb[i] / 255), 0);
+  const over = ([r, g, b, alpha = 1], below) => [r, g, b].map((part, i) => part * alpha + below[i] * (1 - alpha));
+  const behind = (node) => {
+    const below = node.parentElement ? behind(node.parentElement) : [255, 255, 255];
+    return over(parse(getComputedStyle(node).backgroundColor), below);
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const bad = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    const isSeen = walker.currentNode.textContent.trim() && node.getBoundingClientRect().width;
+    if (!isSeen || node.closest(".unseen, .skip, :disabled, option, kbd, title")) continue;
+    const style = getComputedStyle(node);
+    const lights = [light(over(parse(style.color), behind(node))), light(behind(node))].sort((x, y) => y - x);
+    const contrast = (lights[0] + 0.05) / (lights[1] + 0.05);
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.6 && Number(style.fontWeight) >= 700);
+    if (contrast < (isLarge ? 3 : 4.5)) bad.push(`${node.textContent.slice(0, 30)} ${contrast.toFixed(2)}`);
+  }
+  return bad;
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        found = shutil.which("chromium") or shutil.which("google-chrome") or driver.chromium.executable_path
+        if not Path(found).exists() and os.environ.get("CELLMEND_BROWSER") != "required":
+            pytest.skip("there is no Chromium")
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The open page; at the end no script must have failed in it, and nothing come from elsewhere."""
+    context = chromium.new_context(**getattr(request, "param", {}))
+    page = context.new_page()
+    troubles: list[str] = []
+    requests: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.on("console", lambda message: troubles.append(message.text) if "status of 4" not in message.text else None)
+    page.on("request", lambda request: requests.append(request.url))
+    opened(page, address)
+    yield page
+    assert troubles == []
+    base = address.partition("?")[0]
+    assert [url for url in requests if not url.startswith((base, f"blob:{base.rstrip('/')}"))] == []
+    context.close()
+
+
+def opened(page: Any, address: str) -> Any:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def cell(page: Any) -> tuple[int, str]:
+    """The cell that is asked about."""
+    name, _, row = page.locator("#card h3").inner_text().rpartition(" row ")
+    return int(row.replace(",", "")), name
+
+
+def press(page: Any, key: str) -> None:
+    """A key that decides; then the next cell is there."""
+    before = page.locator("#card h3").inner_text()
+    page.keyboard.press(key)
+    page.wait_for_function("before => document.querySelector('#card h3').innerText !== before", arg=before)
+
+
+def decided(review: Review) -> list[Decision]:
+    path = review.results.decisions
+    return standing(read_decisions(path)) if path.exists() else []
+
+
+def view(page: Any, name: str) -> None:
+    page.get_by_role("navigation").get_by_role("button", name=name).click()
+    page.wait_for_selector(f"#{name.lower()}:not([hidden])")
+
+
+def notice(page: Any, words: str) -> None:
+    page.locator("#notice").filter(has_text=words).wait_for()
+
+
+# ---------------------------------------------------------------- deciding
+
+
+def test_the_page_opens_with_the_most_suspicious_cell_and_its_row(page: Any, review: Review) -> None:
+    flag = review.flagged.flags[0]
+    assert cell(page) == flag.cell
+    assert page.locator("#card .reason").inner_text() == flag.reason
+    assert page.locator("#row .here dt").inner_text() == flag.column
+    assert page.title() == "parcels.csv: review"
+    assert page.locator("#decided-words").inner_text() == f"0 decided, {len(review.flagged.flags)} open"
+
+
+def test_cells_are_accepted_and_rejected_by_keyboard(page: Any, review: Review) -> None:
+    taken = []
+    for _ in range(4):
+        row, column = cell(page)
+        flag = review.flagged.by_cell[row, column]
+        key, repair = ("a", flag.repair) if flag.repair is not None and not taken else ("r", None)
+        press(page, key)
+        taken.append(Decision(row, column, flag.value, "wrong" if key == "a" else "right", repair))
+    assert decided(review) == taken
+    assert page.locator("#decided-words").inner_text().startswith("4 decided")
+    assert page.evaluate("document.activeElement.id") == "card"
+
+
+def test_a_mouse_works_too(page: Any, review: Review) -> None:
+    first = cell(page)
+    page.get_by_role("button", name="Value is right").click()
+    notice(page, "Kept")
+    assert [each.cell for each in decided(review)] == [first]
+
+
+def test_a_bad_edit_is_told_and_what_was_typed_is_not_lost(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#next button", has_text="width").first.click()
+    page.locator("#card h3", has_text="width").wait_for()
+    own = cell(page)
+    page.keyboard.press("e")
+    field = page.get_by_label("What width should be")
+    assert field.evaluate("each => each === document.activeElement")
+    field.fill("very wide")
+    page.keyboard.press("Enter")
+    assert page.get_by_role("alert").inner_text() == "width holds numbers; 'very wide' cannot be read as one."
+    assert field.input_value() == "very wide"
+    assert field.get_attribute("aria-invalid") == "true"
+    assert decided(review) == []
+    field.fill("9.7")
+    page.keyboard.press("Enter")
+    notice(page, "Saved")
+    assert [(each.cell, each.repair) for each in decided(review)] == [(own, "9.7")]
+
+
+def test_a_level_that_is_new_is_saved_only_if_one_insists(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#next button", has_text="city").first.click()
+    page.locator("#card h3", has_text="city").wait_for()
+    page.keyboard.press("e")
+    page.get_by_label("What city should be").fill("Osaka")
+    page.keyboard.press("Enter")
+    assert "does not stand in city so far" in page.get_by_role("alert").inner_text()
+    assert decided(review) == []
+    page.get_by_role("button", name="Save it all the same").click()
+    notice(page, "Saved")
+    assert [each.repair for each in decided(review)] == ["Osaka"]
+
+
+def test_escape_leaves_an_edit_and_letters_typed_into_it_decide_nothing(page: Any, review: Review) -> None:
+    page.keyboard.press("e")
+    page.keyboard.type("aresu")
+    page.keyboard.press("Escape")
+    assert page.locator("form.editor").count() == 0
+    assert decided(review) == []
+
+
+def test_undo_takes_back_the_last_decision_and_asks_again(page: Any, review: Review) -> None:
+    first = cell(page)
+    press(page, "r")
+    press(page, "u")
+    assert cell(page) == first
+    assert decided(review) == []
+    assert page.locator("#undo").is_disabled()
+
+
+def test_skipping_asks_again_at_the_end(page: Any, review: Review) -> None:
+    first = cell(page)
+    press(page, "s")
+    assert cell(page) != first
+    assert list(review.skipped) == [first]
+
+
+def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, review: Review) -> None:
+    alike = [flag.cell for flag in review.flagged.flags if flag.value == "Oslx"]
+    while cell(page) not in alike:
+        press(page, "s")
+    page.keyboard.press("b")
+    dialog = page.get_by_role("dialog")
+    assert dialog.locator("ol li").count() == len(alike)
+    assert decided(review) == []
+    dialog.get_by_role("button", name=f"all {len(alike)}").click()
+    notice(page, f"{len(alike)}")
+    assert sorted(each.cell for each in decided(review)) == sorted(alike)
+    page.keyboard.press("u")
+    notice(page, f"Undone: {len(alike)} decisions")
+    assert decided(review) == []
+
+
+# ---------------------------------------------------------------- learning
+
+
+def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#learn:enabled").wait_for()
+    page.locator("#card .kicker", has_text="Question").wait_for()  # they come first, where nobody has begun yet
+    first = cell(page)
+    press(page, "r")
+    page.keyboard.press("l")
+    notice(page, "Learning goes on beside your work")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("heading", name="What learning changed").wait_for()
+    assert dialog.locator(".counts li").all_inner_texts() == [
+        f"{count} {what}" for what, count in review.teacher.progress.changes.counts.items()
+    ]
+    page.keyboard.press("Escape")
+    press(page, "r")
+    assert first in [each.cell for each in decided(review)]
+    assert len(decided(review)) == 2
+    assert (review.results.learned / "model.cellmend").is_file()
+
+
+# ---------------------------------------------------------------- nothing is lost
+
+
+def test_two_tabs_neither_lose_nor_double_a_decision(page: Any, review: Review, address: str) -> None:
+    other = opened(page.context.new_page(), address)
+    first = cell(page)
+    assert cell(other) == first
+    press(page, "r")
+    other.keyboard.press("r")  # the same, by a tab that does not know
+    other.locator("#decided-words", has_text="1 decided").wait_for()
+    assert len(read_decisions(review.results.decisions)) == 1
+    second = cell(page)
+    press(page, "r")
+    other.locator("#decided-words", has_text="2 decided").wait_for()
+    other.locator("#card h3", has_text=page.locator("#card h3").inner_text()).wait_for()  # it goes on by itself
+    press(other, "r")
+    page.bring_to_front()
+    page.locator("#decided-words", has_text="3 decided").wait_for()
+    assert [each.cell for each in decided(review)][:2] == [first, second]
+    assert len(decided(review)) == 3
+
+
+def test_another_decision_by_a_tab_that_does_not_know_is_told_and_not_taken(page: Any, review: Review) -> None:
+    row, column = cell(page)
+    review.accept((row, column), review.text((row, column)) or "", seen=None, insist=True)
+    page.keyboard.press("r")
+    notice(page, "was decided meanwhile")
+    assert [each.verdict for each in decided(review)] == ["wrong"]
+
+
+@pytest.mark.process
+def test_a_server_that_is_killed_loses_nothing(chromium: Any, folder: Path) -> None:
+    page = chromium.new_page()
+    with served(folder) as (server, address):
+        opened(page, address)
+        cells = [cell(page)]
+        for _ in range(3):
+            press(page, "r")
+            cells.append(cell(page))
+        server.kill()
+        server.wait()
+        page.keyboard.press("r")
+        notice(page, "The server does not answer")
+    with served(folder) as (_, address):
+        opened(page, address)
+        assert page.locator("#decided-words").inner_text().startswith("3 decided")
+        assert cell(page) == cells[3]
+    assert [each.cell for each in standing(read_decisions(folder / "decisions.jsonl"))] == cells[:3]
+    page.close()
+
+
+def test_an_export_differs_in_the_accepted_cells_only(page: Any, review: Review, folder: Path) -> None:
+    accepted = {}
+    for _ in range(5):
+        row, column = cell(page)
+        repair = review.flagged.by_cell[row, column].repair
+        press(page, "r" if repair is None else "a")
+        accepted |= {} if repair is None else {(row, column): repair}
+    page.get_by_role("button", name="Export").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("heading", name=f"Exported {len(accepted)} repair").wait_for()
+    with page.expect_download() as download:
+        dialog.get_by_role("button", name="Download").first.click()
+    download.value.save_as(folder.parent / "downloaded.csv")
+    before, after = (read_file(folder.parent / name).table for name in ("parcels.csv", "downloaded.csv"))
+    for name in before.column_names:
+        for row, (old, new) in enumerate(zip(before[name].to_pylist(), after[name].to_pylist(), strict=True)):
+            assert new == accepted.get((row, name), old)
+    assert len((folder / "patch.jsonl").read_text("utf-8").splitlines()) == len(accepted)
+
+
+# ---------------------------------------------------------------- the table
+
+
+def test_the_table_shows_only_rows_in_sight_and_scrolls_to_the_last(page: Any) -> None:
+    view(page, "Table")
+    page.locator(".line").first.wait_for()
+    assert page.locator(".line").count() < 60
+    page.locator("#grid").evaluate("grid => { grid.scrollTop = grid.scrollHeight; }")
+    page.locator(f"[aria-rowindex='{ROWS + 1}']").get_by_text(f"note {ROWS - 1}", exact=True).wait_for()
+    assert page.locator("#grid").get_attribute("aria-rowcount") == str(ROWS + 1)
+
+
+def test_the_table_is_walked_by_keyboard_and_cells_are_decided_in_it(page: Any, review: Review) -> None:
+    view(page, "Table")
+    page.locator("#grid").focus()
+    page.keyboard.press("n")
+    first = min((flag.row, review.places[flag.column]) for flag in review.flagged.flags)
+    page.locator("#panel h3", has_text=f"row {first[0]}").wait_for()
+    assert page.locator("[aria-selected=true]").get_attribute("aria-colindex") == str(first[1] + 2)
+    page.keyboard.press("r")
+    page.locator("#panel .verdict", has_text="right as it is").wait_for()
+    assert page.locator("[aria-selected=true]").get_attribute("class") == "cell kept"
+    page.locator("#grid").focus()
+    page.keyboard.press("ArrowDown")
+    page.locator("#panel h3", has_text=f"row {first[0] + 1}").wait_for()
+    assert [(each.row, each.verdict) for each in decided(review)] == [(first[0], "right")]
+
+
+def test_rows_are_filtered(page: Any, review: Review) -> None:
+    view(page, "Table")
+    page.get_by_label("Text in a row").fill("note 17")
+    page.locator("#shown", has_text=f"11 of {ROWS} rows").wait_for()
+    page.get_by_label("Text in a row").fill("")
+    page.get_by_role("combobox", name="Column").select_option("city")
+    rows = {flag.row for flag in review.flagged.flags if flag.column == "city"}
+    page.locator("#shown", has_text=f"{len(rows)} of {ROWS} rows").wait_for()
+    page.get_by_label("Decision").select_option("decided")
+    page.locator("#shown", has_text=f"0 of {ROWS} rows").wait_for()
+
+
+def test_markup_in_a_cell_is_text(page: Any, review: Review) -> None:
+    view(page, "Table")
+    page.get_by_label("Text in a row").fill("onerror")
+    page.locator("#grid").get_by_text(HOSTILE, exact=True).click()
+    page.locator("#panel output", has_text=HOSTILE).wait_for()
+    assert page.locator("img").count() == 0
+    assert page.title() == "parcels.csv: review"
+
+
+def test_a_script_that_got_into_the_page_would_not_run(chromium: Any, address: str) -> None:
+    page = opened(chromium.new_page(), address)
+    page.evaluate(
+        """() => { const inline = document.createElement("script"); inline.textContent = "document.title = 'run'";
+        document.body.append(inline); const image = document.createElement("div");
+        image.innerHTML = '<img src=x onerror="document.title = 1">'; document.body.append(image); }"""
+    )
+    press(page, "s")
+    assert page.title() == "parcels.csv: review"
+    page.close()
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_a_limit_flags_cells_at_once(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    view(page, "Columns")
+    own = page.locator("article.column", has_text="note")
+    own.get_by_text("Limit the values").click()
+    own.get_by_label("Of the form").fill(r"note \d\d?")
+    own.get_by_role("button", name="Save").click()
+    notice(page, "The valid values of note are saved")
+    assert review.flagged.counts["note"] == ROWS - 100
+    own.get_by_label("Of the form").fill("(")
+    own.get_by_role("button", name="Save").click()
+    notice(page, "must be a regular expression")
+
+
+# ---------------------------------------------------------------- looks
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_every_text_stands_out_enough(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.keyboard.press("r")
+    notice(page, "Kept")
+    page.keyboard.press("e")
+    assert page.evaluate(CONTRASTS) == []
+    page.keyboard.press("Escape")
+    view(page, "Table")
+    page.keyboard.press("n")
+    page.locator("#panel h3").wait_for()
+    assert page.evaluate(CONTRASTS) == []
+    view(page, "Columns")
+    page.locator("article.column").first.wait_for()
+    assert page.evaluate(CONTRASTS) == []
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 400, "height": 860}}], indirect=True)
+def test_a_phone_shows_it_without_scrolling_sideways(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    for name in ("Decide", "Table", "Columns"):
+        view(page, name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_headings_names_and_landmarks_are_in_order(page: Any) -> None:
+    levels = [int(tag[1]) for tag in page.locator("h1, h2, h3").evaluate_all("all => all.map((each) => each.tagName)")]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    for role in ("banner", "main", "navigation"):
+        assert page.get_by_role(role).count() == 1
+    unnamed = "all => all.filter((each) => !each.innerText.trim() && !each.ariaLabel).length"
+    assert page.locator("button").evaluate_all(unnamed) == 0
+    assert page.locator("input, select").evaluate_all("all => all.filter((each) => !each.labels.length).length") == 0
+    assert page.locator("svg:not([aria-label])").count() == 0
+    view(page, "Table")
+    assert page.get_by_role("grid").get_attribute("aria-labelledby") == "table-heading"
+
+
+def test_the_focus_is_seen(page: Any) -> None:
+    page.keyboard.press("Tab")
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid", page.evaluate("document.activeElement.outerHTML")
+
+
+def test_keys_are_told(page: Any) -> None:
+    page.keyboard.press("?")
+    assert "accept the proposed repair" in page.get_by_role("dialog").inner_text()

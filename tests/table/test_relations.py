@@ -1,0 +1,171 @@
+"""Dependencies, keys and sources: found where they were planted, told in words, and applied to any piece of a table."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cellmend.table.frames import read_frame
+from cellmend.table.notation import understand
+from cellmend.table.reader import TableReader, understand_columns
+from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
+from cellmend.table.relations.base import Relation
+
+SEEDS = st.integers(0, 10_000)
+
+
+def table_of(frame: pd.DataFrame) -> tuple[ReadTable, list[Relation]]:
+    """A table as it is read, without checks of single columns, and its relations."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = read_frame(frame)
+        understood = understand_columns(read.arrow, None)
+    table = ReadTable(read, understood.table, understood.notations)
+    return table, learn_relations(table, understood.schema)
+
+
+def planted(seed: int, share: float, rows: int = 1200) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """A code that decides a city, and through it nothing else; and the rows whose city is another one."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, 60, rows)
+    city = rng.integers(0, 25, 60)[code]
+    wrong = rng.random(rows) < share
+    seen = np.where(wrong, (city + rng.integers(1, 25, rows)) % 25, city)
+    frame = pd.DataFrame(
+        {
+            "code": [f"A{each}" for each in code],
+            "city": [f"city {each}" for each in seen],
+            "copy": [f"C-{each}" for each in code],
+            "size": rng.normal(size=rows).round(2),
+        }
+    )
+    return frame, wrong
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=SEEDS, share=st.floats(0.01, 0.2))
+def test_a_planted_dependency_is_found_however_often_it_is_broken(seed: int, share: float) -> None:
+    frame, _ = planted(seed, share)
+    _, relations = table_of(frame)
+    assert ("code", "city") in {each.columns for each in relations if each.kind == "dependency"}
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=SEEDS, levels=st.integers(2, 200))
+def test_random_tables_have_no_relations(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({f"c{d}": [f"v{each}" for each in rng.integers(0, levels, 400)] for d in range(4)})
+    frame["skewed"] = np.where(rng.random(400) < 0.95, "usual", "rare")
+    _, relations = table_of(frame)
+    assert relations == []
+
+
+def test_cells_that_break_a_dependency_are_suspects_with_what_their_group_says() -> None:
+    frame, wrong = planted(seed=1, share=0.1)
+    table, relations = table_of(frame)
+    suspects = [each for each in relate(table, relations).suspects if each.suspicion >= 0.5]
+    found = {each.row for each in suspects}
+    assert {each.column for each in suspects} == {1}
+    assert len(found & set(np.flatnonzero(wrong))) > 0.8 * wrong.sum()
+    assert len(found - set(np.flatnonzero(wrong))) < 0.05 * len(found)
+    usual = frame[~wrong].groupby("code")["city"].first()
+    assert np.mean([each.meant == (usual[frame["code"][each.row]],) for each in suspects]) > 0.95
+    assert "rows" in suspects[0].reason
+
+
+def test_of_two_cells_that_do_not_go_together_neither_is_accused_without_a_third() -> None:
+    frame, _ = planted(seed=2, share=0.1)
+    table, relations = table_of(frame[["code", "city"]])
+    assert np.median([each.suspicion for each in relate(table, relations).suspects]) < 0.6
+
+
+def test_two_columns_decide_a_third_that_neither_decides_alone() -> None:
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 8, 2000), rng.integers(0, 7, 2000)
+    price = rng.integers(0, 20, 56)[one * 7 + other]
+    frame = pd.DataFrame({"article": [f"a{x}" for x in one], "shop": [f"s{x}" for x in other], "price": price + 100})
+    _, relations = table_of(frame)
+    assert "shop and article decide price" in [each.words() for each in relations]
+    assert not [each for each in relations if len(each.columns) == 2]
+
+
+def keyed() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    number = np.arange(500) + 4000
+    number[rng.choice(np.arange(100, 500), 30, replace=False)] = rng.choice(number[:10], 30)
+    return pd.DataFrame({"number": number, "x": rng.normal(size=500), "kind": rng.choice(["a", "b", "c"], 500)})
+
+
+def test_identifiers_that_were_copied_are_suspects_and_their_owners_are_not() -> None:
+    frame = keyed()
+    table, relations = table_of(frame)
+    assert "number is different in every row" in [each.words() for each in relations]
+    suspects = [each for each in relate(table, relations).suspects if each.cause == "key"]
+    assert {each.row for each in suspects} == set(np.flatnonzero(frame["number"] != np.arange(500) + 4000))
+
+
+def test_values_that_stand_often_by_nature_are_no_copies() -> None:
+    rng = np.random.default_rng(0)
+    often = rng.zipf(2.2, 400)
+    frame = pd.DataFrame({"name": [f"shop {k}" for k in np.repeat(np.arange(400), np.minimum(often, 40))]})
+    frame["x"] = rng.normal(size=len(frame))
+    table, relations = table_of(frame.sample(frac=1, random_state=0, ignore_index=True))
+    assert not [each for each in relate(table, relations).suspects if each.suspicion >= 0.5]
+
+
+def told() -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """40 flights by 12 sources, of which three are wrong in half of what they say."""
+    rng = np.random.default_rng(3)
+    true = rng.integers(0, 24 * 60, 40)
+    flight, source = (each.ravel() for each in np.meshgrid(np.arange(40), np.arange(12), indexing="ij"))
+    wrong = rng.random(480) < np.where(source < 3, 0.5, 0.02)
+    minute = np.where(wrong, (true[flight] + rng.integers(1, 600, 480)) % 1440, true[flight])
+    text = [f"{m // 60}:{m % 60:02d}" for m in minute]
+    text = [f"2011-12-02 {t}" if s == 5 else t for t, s in zip(text, source, strict=True)]  # the same, written longer
+    return pd.DataFrame({"flight": [f"F{f}" for f in flight], "site": [f"s{s}" for s in source], "leaves": text}), wrong
+
+
+def test_what_most_reliable_sources_say_tells_which_cells_are_wrong() -> None:
+    frame, wrong = told()
+    table, relations = table_of(frame)
+    sources = [each for each in relations if each.kind == "sources"]
+    assert [each.columns for each in sources] == [("flight", "site", "leaves")]
+    found = {each.row for each in sources[0].suspects(table) if each.suspicion >= 0.5}
+    assert len(found & set(np.flatnonzero(wrong))) > 0.9 * wrong.sum()
+    assert not found - set(np.flatnonzero(wrong))
+
+
+@pytest.mark.parametrize("frame", [planted(5, 0.1)[0], keyed(), told()[0]], ids=["dependency", "key", "sources"])
+def test_a_piece_of_a_table_is_judged_as_the_whole_is(frame: pd.DataFrame) -> None:
+    table, relations = table_of(frame)
+    read = relations_from_json(relations_to_json(relations))
+    whole = {(each.row, each.column): each for each in relate(table, relations).suspects}
+    assert whole
+    pieces: dict[tuple[int, int], Suspect] = {}
+    for start in range(0, len(frame), 137):
+        piece = read_frame(frame.iloc[start : start + 137].reset_index(drop=True))
+        read_piece = ReadTable(piece, understand(piece.arrow, table.notations), table.notations)
+        for each in relate(read_piece, read).suspects:
+            pieces[each.row + start, each.column] = each
+    assert {cell: (each.suspicion, each.meant, each.reason) for cell, each in pieces.items()} == {
+        cell: (each.suspicion, each.meant, each.reason) for cell, each in whole.items()
+    }
+
+
+def test_a_model_file_of_before_has_no_relations() -> None:
+    frame, _ = planted(seed=0, share=0.05, rows=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reader, _ = TableReader.fit(read_frame(frame), None)
+    entries = reader.to_json()
+    assert reader.relations
+    assert len(TableReader.from_json(entries).relations) == len(reader.relations)
+    del entries["relations"]
+    assert TableReader.from_json(entries).relations == ()
