@@ -167,7 +167,8 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
-        write_origin(source, wanted, partial)
+        if not wanted.dry_run:
+            write_origin(source, wanted, partial)
     return job, [folder / name for name in names]
 
 

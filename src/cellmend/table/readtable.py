@@ -84,8 +84,8 @@ def _both(one: Suspect, other: Suspect) -> Suspect:
 
     What other rows say was meant goes before what one text alone may have been.
     """
-    if other.related and other.suspicion >= DOUBTFUL:
-        return replace(other, suspicion=max(one.suspicion, other.suspicion))
+    if other.related and other.suspicion > one.suspicion:
+        return other
     if one.cause and one.suspicion >= DOUBTFUL:
         return replace(one, suspicion=max(one.suspicion, other.suspicion))
     return max(one, other, key=lambda each: each.suspicion)

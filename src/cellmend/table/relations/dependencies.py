@@ -179,7 +179,8 @@ class Broken:
             for column, cells in zip(link.columns, each.odds(table), strict=True):
                 odds[:, own[column]] = cells[rows]
         near = [replace(link.of(rows), columns=tuple(own[column] for column in link.columns)) for link in links]
-        return cls(rows, columns, near, odds)
+        rare = [odds[:, link.columns].max(axis=1) for link in near]  # rare values are wrong more often, or exceptions
+        return cls(rows, columns, [link.rarer(often) for link, often in zip(near, rare, strict=True)], odds)
 
     def suspicion(self, errors: Floats) -> Floats:
         """Of each cell, (n, C), given the share of cells that is wrong in each column, (C,)."""

@@ -7,7 +7,7 @@ exception; where it holds they vouch for each other. Belief propagation weighs t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,10 @@ class Link:
             self.top[rows],
             self.group[rows],
         )
+
+    def rarer(self, times: Floats) -> Link:
+        """With exceptions so many times as often, (N,)."""
+        return replace(self, exception=np.minimum(np.maximum(self.exception, EXCEPTIONS) * np.maximum(times, 1.0), 1.0))
 
     def as_broken(self, others_right: Floats) -> Floats:
         """Log chance that it is broken, (N,), if a cell is right, and all others with this chance; 0 if it is not."""
