@@ -17,14 +17,12 @@ import pyarrow as pa
 from cellmend.decisions.decision import read_decisions
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
-from cellmend.files.formats import TableFile, write_table, written_in_pieces
+from cellmend.files.formats import TableFile
 from cellmend.files.layout import Asked
 from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN
 from cellmend.files.results import result_folder
 from cellmend.findings.finding import Finding, Mended
-from cellmend.model.profile import Profile
-from cellmend.progress import progress
 from cellmend.report.columns import checked_by_itself
 from cellmend.report.lines import write_findings
 from cellmend.report.page import Facts, write_report
@@ -32,10 +30,12 @@ from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
 from cellmend.settings import Threshold
 from cellmend.streaming import limits
-from cellmend.streaming.batches import conform, score_batch, scores_schema
+from cellmend.streaming.batches import conform
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.newer import NewRows, compare
-from cellmend.streaming.streams import Stream, ahead, head, read_unit
+from cellmend.streaming.newer import compare
+from cellmend.streaming.scores import score_table as score_table
+from cellmend.streaming.scores import write_scores as write_scores
+from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import (
     describe_columns,
@@ -343,43 +343,3 @@ def fit_large(stream: Stream, mender: CellMender) -> tuple[pa.Table, list[str]]:
     if learned < stream.rows:
         notes.append(f"Fitted on {learned:,} of {stream.rows:,} rows, drawn at random.")
     return drawn, notes
-
-
-# ---------------------------------------------------------------- scores
-
-
-def score_table(source: TableFile, mender: CellMender) -> pa.Table:
-    """The suspicion of every cell under the table's own column names, and the row scores beside them."""
-    batch = source.table.combine_chunks().to_batches()[0] if source.table.num_rows else source.table
-    return pa.Table.from_batches([score_batch(mender, batch, name=source.name)])
-
-
-def write_scores(
-    source: TableFile | Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool | None = None
-) -> NewRows:
-    """Scores of a table in one file, with progress if `shown`; if it is `compared`, as what is shown is, returns what
-    a person should know about the table."""
-    compared = shown if compared is None else compared
-    if isinstance(source, Stream):
-        return _write_scores_in_pieces(source, mender, path, shown=shown, compared=compared)
-    table = conform(source.table, mender, source.name)
-    mender, otherwise = mender.adapted_to(table)
-    write_table(path, score_table(source, mender))
-    return compare(mender, source.table.column_names, mender.profile(table), otherwise) if compared else NewRows()
-
-
-def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool) -> NewRows:
-    """What `score_table` gives, each piece written before the next is judged."""
-    profile: Profile | None = None
-    schema, done = scores_schema(mender.names_ or stream.names), 0
-    mender, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
-    with written_in_pieces(path, schema) as write, progress("Scoring", stream.rows, shown=shown) as show_rows:
-        for unit in stream.units:
-            for batch in ahead(read_unit(stream.url, unit, stream.names)):
-                write(pa.Table.from_batches([score_batch(mender, batch, name=stream.name)]))
-                if compared:
-                    own = mender.profile(conform(batch, mender, stream.name))
-                    profile = own if profile is None else profile + own
-                done += batch.num_rows
-                show_rows(done)
-    return NewRows() if profile is None else compare(mender, stream.names, profile, otherwise)
