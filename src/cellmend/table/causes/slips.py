@@ -182,7 +182,7 @@ class Several:
 
     def log_chance(self, seen: str, meant: str) -> float:
         slips = OSA.distance(seen, meant)
-        if slips < 2 or slips > max(2, len(meant) // 3):
+        if slips < 2 or slips > max(2, len(meant) // 3) or _has_another_word(seen, meant):
             return NEVER
         each = math.log(max(len(meant), 1) * LETTERS)
         return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
@@ -192,6 +192,17 @@ class Several:
 
     def words(self, seen: str, meant: str) -> str:
         return f"{meant} with several letters wrong"
+
+
+def _has_another_word(seen: str, meant: str) -> bool:
+    """Is one of the words another one, in which most letters differ, and not one with slips?
+
+    >>> _has_another_word("Pale Blue", "Dark Blue"), _has_another_word("Drk Bleu", "Dark Blue")
+    (True, False)
+    """
+    own, others = seen.split(), meant.split()
+    apart = (OSA.distance(one, other) > max(2, len(other) // 2) for one, other in zip(own, others, strict=False))
+    return len(own) == len(others) > 1 and any(apart)
 
 
 @dataclass(frozen=True)

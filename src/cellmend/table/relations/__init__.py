@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cellmend.table.readtable import ReadTable
+from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
@@ -46,7 +46,24 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
     for relation in relations:
         if not isinstance(relation, Dependency | Arithmetic) and not (rows_alone and isinstance(relation, Series)):
             found += relation.suspects(table)
-    return replace(table.with_suspects(found), vouched=vouched_cells(formulas, table))
+    return replace(table.with_suspects(_without_twins(found, table)), vouched=vouched_cells(formulas, table))
+
+
+def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:
+    """Suspects but for cells of a key whose twin is known to be the wrong one, by the order of rows."""
+    known = {
+        (each.column, table.arrow.column(each.column)[each.row].as_py())
+        for each in found
+        if each.cause == Series.kind and each.suspicion >= DOUBTFUL
+    }
+    named = {(each.row, each.column) for each in found if each.cause == Series.kind}
+    return [
+        each
+        for each in found
+        if each.cause != Key.kind
+        or (each.row, each.column) in named
+        or (each.column, table.arrow.column(each.column)[each.row].as_py()) not in known
+    ]
 
 
 def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:

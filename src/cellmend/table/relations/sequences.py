@@ -32,6 +32,7 @@ from cellmend.table.values import family, shortened
 LEAST_TOLD = 0.3  # suspicion
 MOST = 0.99  # suspicion: something may really have happened
 FEWEST_IN_PIECE = 10  # cells that stand in order
+MOSTLY = 0.5  # of the cells of a piece hold something, or neighbours do not tell
 IDENTIFIERS = 0.9  # of whole numbers are different, and they do not rise
 FEWEST_VALUES = 20  # different ones; what has fewer is a state
 
@@ -57,9 +58,13 @@ class Series:
         place, write, numbers = table.names.index(name), writer(table, self.quantity), numbers_of(table, name)
         cells, found = table.arrow.column(place), []
         for rows in self.order.pieces(table):
-            rows = rows[np.isfinite(numbers[rows])]
-            if len(rows) >= FEWEST_IN_PIECE:
-                for at, chance, meant, why in odd_cells(numbers[rows], self.signal, self.quantity.unit):
+            held, known = numbers[rows], np.isfinite(numbers[rows])
+            if known.sum() >= max(FEWEST_IN_PIECE, MOSTLY * len(rows)):
+                # Gaps are bridged, or neighbours far apart would be taken for the next ones.
+                whole = np.interp(np.arange(len(rows)), np.flatnonzero(known), held[known])
+                for at, chance, meant, why in odd_cells(whole, self.signal, self.quantity.unit):
+                    if not known[at]:
+                        continue
                     row = int(rows[at])
                     told = f"{name} is {shortened(cells[row].as_py())}{why}"
                     texts = () if np.isnan(meant) else (write(meant),)
