@@ -39,7 +39,6 @@ PAPER: dict[str, Any] = {
     "schedule": "constant",
     "weight_decay": 0.0,
     "repair_method": "map",
-    "repair_from": 0.5,
 }
 """RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
 
@@ -81,7 +80,7 @@ ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHA
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse the first setting that cannot be, in one sentence.
 
-    >>> check_settings(dict.fromkeys(MAY_BE_NONE) | PAPER | {"alpha": 1.0, "threshold": 0.5})
+    >>> check_settings(dict.fromkeys(MAY_BE_NONE) | PAPER | {"alpha": 1.0, "threshold": 0.5, "repair_from": 0.9})
     Traceback (most recent call last):
     cellmend.errors.SettingError: alpha must be between 0 and 1; it is 1.0.
     """

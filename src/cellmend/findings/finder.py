@@ -61,11 +61,12 @@ class Finder:
             finding = explain(expected, float(suspicion[cell]), suspects.get(cell), words, abstain=self.abstains)
             ranked.append((max(rank, _exact(finding.suspicion)), finding))
         ranked.sort(key=lambda pair: -pair[0])
+        least = settings.repair_from if self.abstains else 0.0  # the methods of the paper repair all that is flagged
         found = [finding for _, finding in ranked]
         if self.abstains:
             rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
             found = in_keeping(swapped(found), table, rules)
-        return [left_as_found(each, settings.repair_from, settings.protect) for each in found]
+        return [left_as_found(each, least, settings.protect) for each in found]
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""
