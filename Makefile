@@ -47,8 +47,8 @@ test-package: .venv/ready
 test-oldest: .venv/bin/python
 	$(PYTHON) -m venv build/oldest
 	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
-		--editable . pytest hypothesis openpyxl
-	build/oldest/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
+		--editable . pytest hypothesis openpyxl polars
+	build/oldest/bin/python -m pytest -q -p no:cacheprovider -W default::DeprecationWarning $(OLDEST_TESTS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .
