@@ -24,6 +24,7 @@ ERROR_ROUNDS = 3  # in which it is learned which columns err
 PRIOR_ERRORS, PRIOR_CELLS = 0.002, 50.0  # cells of a column that are wrong, as if so many had been seen
 MOST_DETERMINANTS = 5  # that are kept for a column
 MOST_PAIRED, GROUP_ROWS = 12, 4  # columns of which two together are tried, and rows for each pair of their values
+MOST_BROKEN_PAIRS = 0.05  # of the rows break what two columns decide together, or they only tell what is usual
 MOST_WEIGHED = 10_000  # rows in which a dependency is broken and from which it is learned which columns err
 TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 
@@ -31,8 +32,7 @@ TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 def learn_dependencies(coded: Sequence[Coded], table: ReadTable) -> list[Dependency]:
     """The dependencies that the columns of a table show."""
     single = [each for each in _single(coded) if each is not None]
-    pairs = [each for each in _pairs(coded, single) if each is not None]
-    return _with_errors(_strongest([*single, *pairs]), table)
+    return _with_errors(_strongest([*single, *_pairs(coded, single)]), table)
 
 
 def _strongest(found: Sequence[Dependency]) -> list[Dependency]:
@@ -44,7 +44,7 @@ def _strongest(found: Sequence[Dependency]) -> list[Dependency]:
     return kept
 
 
-def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dependency | None]:
+def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dependency]:
     """Dependencies of columns that none decides alone on two that both have few values."""
     decided = {each.dependent for each in single}
     linked = {each.columns for each in single}
@@ -55,7 +55,8 @@ def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dep
         if len(one.values) * len(other.values) * GROUP_ROWS > rows or any(set(link) == names for link in linked):
             continue
         deciding = Deciding.of((one, other))
-        yield from (_learn(deciding, each) for each in coded if each.name not in names | decided)
+        learned = (_learn(deciding, each) for each in coded if each.name not in names | decided)
+        yield from (each for each in learned if each is not None and each.support >= 1 - MOST_BROKEN_PAIRS)
 
 
 @dataclass(frozen=True)
