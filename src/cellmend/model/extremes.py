@@ -3,7 +3,7 @@
 A network knows what it has seen. The dearest car of a list is also the heaviest and the most powerful, but no row
 showed what lies out there, and every one of its cells looks wrong. A line goes on where a network ends: columns of
 numbers, some as logarithms, are taken to follow from each other linearly, and where the line through the usual rows
-leads to an extreme number, that number is natural. Of numbers within the usual range nothing is said.
+leads towards an extreme number, it is natural. Of other numbers nothing is said.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ LEAST_WIDTH = 0.05  # deviations: no line is exact
 WIDER = 1.5  # times as wide as within the usual range
 NATURAL = 0.1  # of the extreme numbers of clean rows follow such a line
 MOST_COLUMNS = 500  # of numbers, between which lines are learned
+LED = 0.5  # of the way from the middle to where extremes begin, at least: lines lead less far than natural extremes lie
 PIECE = 256  # rows at once
 
 
@@ -82,26 +83,32 @@ class Extremes:
         raised = log_clean.clone()
         for first in range(0, len(rows), PIECE):
             own = rows[first : first + PIECE]
-            line = self._log_line(held[own], known[own])
+            led, line = self._lines(held[own], known[own])
             before = log_clean[own][:, places]
             after = torch.logaddexp(before.double() + math.log1p(-NATURAL), line + math.log(NATURAL)).to(before.dtype)
             piece = raised[own]
-            piece[:, places] = torch.where(extreme[own], torch.maximum(before, after), before)
+            piece[:, places] = torch.where(extreme[own] & led, torch.maximum(before, after), before)
             raised[own] = piece
         return raised
 
-    def _log_line(self, held: Tensor, known: Tensor) -> Tensor:
-        """Log density of model values (B, R) around where the lines lead."""
-        zero, logs, middle, spread = (self._of(name, held) for name in ("zero", "logs", "middle", "spread"))
+    def _lines(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """Whether the lines lead to extremes on the side of model values (B, R), and their log density around them."""
+        zero, logs, spread = (self._of(name, held) for name in ("zero", "logs", "spread"))
         above = (held - zero).clamp_min(1e-9)
-        straight = torch.where(logs > 0, above.log(), held)
-        scaled = torch.where(known, (straight - middle) / spread, 0.0).clamp(-FARTHEST, FARTHEST)
+        scaled = torch.where(known, self._scaled(held), 0.0).clamp(-FARTHEST, FARTHEST)
         # Summed one by one: a product of matrices would take the last rows otherwise than the others.
         line = (scaled.unsqueeze(-2) * self._of("slopes", held)).sum(-1)
         far = 1 + scaled.square().sum(-1, keepdim=True) / self.rows
         width = WIDER * self._of("widths", held) * far.sqrt()
         steep = torch.where(logs > 0, -above.log(), 0.0) - spread.log()
-        return -0.5 * ((scaled - line) / width).square() - width.log() - 0.5 * math.log(2 * math.pi) + steep
+        low, high = (self._scaled(self._of(name, held)) for name in ("low", "high"))
+        led = torch.where(scaled < 0, line < LED * low, line > LED * high)
+        return led, -0.5 * ((scaled - line) / width).square() - width.log() - 0.5 * math.log(2 * math.pi) + steep
+
+    def _scaled(self, held: Tensor) -> Tensor:
+        """Model values, (B, R) or (R,), as numbers or logarithms in spreads from their middle."""
+        zero, logs, middle, spread = (self._of(name, held) for name in ("zero", "logs", "middle", "spread"))
+        return (torch.where(logs > 0, (held - zero).clamp_min(1e-9).log(), held) - middle) / spread
 
     @cached_property
     def _arrays(self) -> dict[str, Tensor]:

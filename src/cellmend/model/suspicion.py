@@ -26,7 +26,7 @@ SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
 START = (0.1, 0.2)  # of dirty rows, and of wrong cells in them
 MOST_WRONG = 0.5  # of the cells of a dirty row, or of a column
 STANDS_OUT = 3.0  # times as much room as most columns have: less may be that of errors which come in rows
-ALL_OVER = 0.05  # of a column: more than errors that come in rows would leave
+ALL_OVER = 0.1  # of a column: more than errors that come in rows would leave
 LEAST_RATE = 0.02  # of a column that errs by itself: less may be by chance
 FIRST_LOOK = 3  # the revision from which on cells are compared with chance: by then networks know what follows
 LOWEST = (0.1, 0.2, 0.3)  # shares of the values drawn by chance, those that fit their rows least
@@ -161,7 +161,7 @@ class Suspicions:
         shares = like_chance(ratio, by_chance, in_usual_rows(ratio, observed))
         if self.revisions == FIRST_LOOK:
             lowest, half = shares[:-1].amin(0), shares[-1]
-            self.erring = (lowest > FROM_NOTHING) & (half < FOLLOWS)
+            self.erring = (lowest > FROM_NOTHING) & (standing_out(lowest) > 0) & (half < FOLLOWS)
         seen, own = torch.where(self.erring, shares[-2], 0.0), self._columns(self.rates)
         self.most = self.most.maximum(TRUST_IN_LOOKS * seen)
         said_by_values = self.room > 0

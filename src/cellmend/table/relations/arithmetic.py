@@ -128,5 +128,5 @@ def _told(blamed: Blame, suspicion: Floats, rows: Any, rules: Sequence[Arithmeti
         meant = () if np.isnan(blamed.meant[at]) else (write(float(blamed.meant[at])),)
         said = f"{blamed.column} is {shortened(cells[row].as_py())}"
         told = f"{said}, but {rule.words()}" + (f": {meant[0]}" if meant else "")
-        found.append(Suspect(row, place, chance, meant, told, readable=False, cause=rule.kind))
+        found.append(Suspect(row, place, chance, meant, told, readable=True, cause=rule.kind))
     return found

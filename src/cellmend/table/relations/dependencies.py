@@ -155,7 +155,7 @@ def dependency_suspects(dependencies: Sequence[Dependency], table: ReadTable) ->
         )
         reason = f"{table.names[column]} is {shortened(table.arrow.column(column)[own].as_py())}; {why}"
         chance = round(float(suspicion[row, place]), 6)
-        suspects.append(Suspect(own, column, chance, meant, reason, readable=False, cause="dependency"))
+        suspects.append(Suspect(own, column, chance, meant, reason, readable=True, cause="dependency"))
     return suspects
 
 

@@ -61,7 +61,7 @@ class Key:
                 share = 1.0 if self.owners else (count - 1) / count
                 reason = f"{self.column} is {said} in {count} rows; nearly all of its values stand once"
                 chance = round(float(self.copied[code]) * share, 6)
-                found.append(Suspect(row, place, chance, (), reason, readable=False, cause=self.kind))
+                found.append(Suspect(row, place, chance, (), reason, readable=True, cause=self.kind))
         return [each for each in found if each.suspicion >= LEAST_SUSPICION]
 
     def to_json(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Series:
                     row = int(rows[at])
                     told = f"{name} is {shortened(cells[row].as_py())}{why}"
                     texts = () if np.isnan(meant) else (write(meant),)
-                    found.append(Suspect(row, place, chance, texts, told, readable=False, cause=self.kind))
+                    found.append(Suspect(row, place, chance, texts, told, readable=True, cause=self.kind))
         return found
 
     def words(self) -> str:

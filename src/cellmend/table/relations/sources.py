@@ -72,7 +72,7 @@ class Sources:
             thing = f"{self.thing} {shortened(self.things[things[row]])}"
             reason = f"{self.column} is {said}; for {thing} most that is reliable says {shortened(meant)}"
             chance = round(float(self.wrong[found[row]]), 6)
-            suspects.append(Suspect(row, place, chance, (meant,), reason, readable=False, cause=self.kind))
+            suspects.append(Suspect(row, place, chance, (meant,), reason, readable=True, cause=self.kind))
         return suspects
 
     def to_json(self) -> dict[str, Any]:
