@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     assert city["repair"] in ("Birmingham", "Florence")
     assert "probably" in city["reason"]
     assert city["cause"] == "replaced"
-    assert (weight["cause"], line(findings, 5, "length")["cause"]) == ("unreadable", "far off")
+    assert (weight["cause"], line(findings, 5, "length")["cause"]) == ("unreadable", "arithmetic")
     day = line(findings, 7, "day")
     assert pd.to_datetime(day["repair"], format="%d.%m.%Y").year in (2023, 2024)
     low, high = pd.to_datetime([day["low"], day["high"]], format="%d.%m.%Y")
@@ -149,7 +149,8 @@ def test_top_flags_so_many_the_most_suspicious(mender: CellMender) -> None:
     table = messy()
     three = mender.findings(table, top=3)
     assert len(three) == 3
-    pd.testing.assert_frame_equal(three, mender.findings(table, suspicion=1e-9).head(3))
+    said = ["row", "column", "value", "suspicion", "cause"]  # a repair also depends on what else is flagged in the row
+    pd.testing.assert_frame_equal(three[said], mender.findings(table, suspicion=1e-9).head(3)[said])
 
 
 @pytest.mark.slow

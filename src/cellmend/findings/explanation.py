@@ -34,7 +34,7 @@ def explain(
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
     cause = named.UNLIKE_ROW if suspect is None else suspect.cause
-    if suspect is not None and (suspect.related or suspect.is_told):
+    if suspect is not None and ((suspect.related and abstain) or (suspect.is_told and not suspect.related)):
         repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)

@@ -147,7 +147,8 @@ class Judge:
         bound, found = Bound(settings.weights, settings.alpha, settings.kl_weight), []
         for first, cells in in_chunks(network, encoded.cells):
             if self.method == "hidden":
-                found.append(log_hidden(self._judge(first, cells)[0], cells, alpha=settings.alpha))
+                evidence = judge_hidden(network, cells, alpha=self._alpha(cells))
+                found.append(log_hidden(evidence, cells, alpha=settings.alpha))
             else:
                 found.append(lower_bound(network, cells, bound, self.model.generator(first)))
         return float(torch.cat(found).double().mean())

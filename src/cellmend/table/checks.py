@@ -300,7 +300,7 @@ def _wrong_numbers(checks: Checks, table: ReadTable) -> list[Suspect]:
                 said = table.arrow.column(place)[row].as_py()
                 reason = f"{name} is {cause.words(str(said))}"
                 texts = tuple(_written(table, name, number) for number in meant)
-                suspects.append(Suspect(row, place, chance, texts, reason, readable=False, cause=cause.name))
+                suspects.append(Suspect(row, place, chance, texts, reason, readable=cause.readable, cause=cause.name))
     return suspects
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ SENTINELS = frozenset(float(sign * nines) for nines in (99, 999, 9999, 99999, 99
 MOST_SENTINELS = 0.3  # of the cells
 PILE = 2.0  # times as many cells at 100 as at the numbers below it: there a scale ends
 BELOW_PILE = 90.0
-POINTS = (-2, -1, -3, 1, 2, 3)  # places that a decimal point slips, the likeliest first: cents are forgotten
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,17 @@ class Apart:
 
     low: float
     high: float  # of the usual numbers
-    levels: tuple[float, ...] = ()  # all of them, if they are few
     name: str = "far off"
+    readable: ClassVar[bool] = True  # the model still sees it, and the rest of its row does
 
     def judge(self, numbers: NDArray[np.float64]) -> dict[float, tuple[float, tuple[float, ...]]]:
-        """Suspicion of the numbers beyond the bounds, and what was meant, if a level has the same digits.
+        """Suspicion of the numbers beyond the bounds; what was meant the rest of the row tells.
 
-        >>> Apart(9.95, 39.95, (9.95, 39.95)).judge(np.array([9.95, 3995.0, 7777.0]))
-        {3995.0: (0.95, (39.95,)), 7777.0: (0.95, ())}
+        >>> Apart(9.95, 39.95).judge(np.array([9.95, 3995.0]))
+        {3995.0: (0.95, ())}
         """
-        beyond = numbers[(numbers < self.low) | (numbers > self.high)].tolist()
-        return {each: (FAR_OFF, self._with_point_moved(each)) for each in beyond}
-
-    def _with_point_moved(self, number: float) -> tuple[float, ...]:
-        """The level that has the same digits, if there is one."""
-        moved = (round(number * 10.0**places, 10) for places in POINTS)
-        return tuple(each for each in moved if each in self.levels)[:1]
+        beyond = numbers[(numbers < self.low) | (numbers > self.high)]
+        return dict.fromkeys(beyond.tolist(), (FAR_OFF, ()))
 
     def words(self, number: str) -> str:
         return f"{number}, far off all others, which are {self.low:.15g} to {self.high:.15g}"
@@ -55,7 +50,7 @@ def learn_apart(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Apart
     far off.
 
     >>> learn_apart(np.array([0.0, 5.0, 10.0, 500.0]), np.array([200, 100, 99, 1]))
-    Apart(low=0.0, high=10.0, levels=(0.0, 5.0, 10.0), name='far off')
+    Apart(low=0.0, high=10.0, name='far off')
     """
     if counts.sum() < FEWEST or len(values) < 3:
         return None
@@ -64,9 +59,7 @@ def learn_apart(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Apart
     above = below + _usual(values[below:], counts[below:])
     if (below, above) == (0, len(values)):
         return None
-    usual = values[below:above]
-    few = len(usual) <= FEW_LEVELS and counts[below:above].sum() >= EACH * len(usual)
-    return Apart(float(usual[0]), float(usual[-1]), tuple(usual.tolist()) if few else ())
+    return Apart(float(values[below]), float(values[above - 1]))
 
 
 def _usual(values: NDArray[np.float64], counts: NDArray[np.int64]) -> int:
@@ -107,11 +100,11 @@ def learn_switch(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Apar
     """A column of 0 and 1, both standing often, in which another number stands hardly ever.
 
     >>> learn_switch(np.array([0.0, 1.0, 2.0]), np.array([300, 250, 1]))
-    Apart(low=0.0, high=1.0, levels=(0.0, 1.0), name='far off')
+    Apart(low=0.0, high=1.0, name='far off')
     """
     is_switch = np.isin(values, (0.0, 1.0))
     if is_switch.sum() < 2 or is_switch.all():
         return None
     beyond, rarer = counts[~is_switch].sum(), counts[is_switch].min()
     rare = beyond <= max(1, MOST_APART * counts.sum()) and rarer >= ABRUPT_SWITCH * beyond
-    return Apart(0.0, 1.0, (0.0, 1.0)) if rare and values.min() == np.floor(values.min()) else None
+    return Apart(0.0, 1.0) if rare and values.min() == np.floor(values.min()) else None

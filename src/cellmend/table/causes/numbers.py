@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ class Strays:
     below: float = NOISE  # suspicion of the numbers below the lowest level, and above the highest
     above: float = NOISE
     name: str = "noise"
+    readable: ClassVar[bool] = False
 
     def judge(self, numbers: NDArray[np.float64]) -> dict[float, tuple[float, tuple[float, ...]]]:
         """Suspicion of the numbers that are no level, and what was meant, if that is plain."""
@@ -63,6 +64,7 @@ class OtherUnit:
     high: float  # of the usual numbers
     edge: float  # beyond which the numbers in another unit lie
     name: str = "unit"
+    readable: ClassVar[bool] = False
 
     def judge(self, numbers: NDArray[np.float64]) -> dict[float, tuple[float, tuple[float, ...]]]:
         """Suspicion of the numbers in another unit, and what they are in the usual one.
@@ -86,6 +88,7 @@ class LostSign:
     low: float
     high: float
     name: str = "sign"
+    readable: ClassVar[bool] = False
 
     def judge(self, numbers: NDArray[np.float64]) -> dict[float, tuple[float, tuple[float, ...]]]:
         """Suspicion of the numbers with the other sign.

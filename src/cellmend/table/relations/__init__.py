@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
 from cellmend.table.relations.base import Relation
@@ -16,6 +18,7 @@ from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.schema import IGNORE, Schema
+from cellmend.table.values import family
 
 RELATIONS: dict[str, type[Relation]] = {
     "arithmetic": Arithmetic,
@@ -26,14 +29,18 @@ RELATIONS: dict[str, type[Relation]] = {
 }  # by kind
 
 
+@np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
 def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
-    coded = [code_column(table, column.name) for column in schema if column.kind != IGNORE or column.reason]
+    told = [column.name for column in schema if column.kind != IGNORE or column.reason]
+    plain = [name for name in told if family(table.understood.schema.field(name).type) != "other"]
+    coded = [code_column(table, name) for name in plain]
     coded = [column for column in coded if len(column.values) > 1]
     of_values: list[Relation] = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
     return [*of_values, *learn_arithmetic(table, schema), *learn_sequences(table, schema)]
 
 
+@np.errstate(all="ignore")
 def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool = False) -> ReadTable:
     """The table with the cells that break a relation among its suspects.
 

@@ -153,7 +153,7 @@ def _combined(sample: Floats, one: int, other: int, power: float) -> Floats:
     """Product or quotient of two columns, (S,); NaN where one of them is 0 or 1 and the result is a copy."""
     pair = sample[:, [one, other]]
     plain = (pair == 0).any(axis=1) | (np.abs(pair) == 1).any(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(plain, np.nan, pair[:, 0] * pair[:, 1] ** power)
 
 
