@@ -33,8 +33,10 @@ def explain(
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     usual = _usual(expected, column, words)
+    if suspect is not None and suspect.related and not abstain:
+        suspect = None  # the methods of the paper repair by the network
     cause = named.UNLIKE_ROW if suspect is None else suspect.cause
-    if suspect is not None and ((suspect.related and abstain) or (suspect.is_told and not suspect.related)):
+    if suspect is not None and (suspect.related or suspect.is_told):
         repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
         fits = column.fits(expected.meant, expected.low, expected.high)
