@@ -87,7 +87,7 @@ class Taught:
         telling = self.portrait.telling[place]
         beside = seen.text(row, telling[0].telling) if telling else ""
         meant = self.repairs[place].meant(seen.text(row, place), beside, self.portrait.habits[place])
-        if meant is None and suspect is not None:
+        if suspect is not None and (meant is None or suspect.meant):  # what slips or other rows tell is surer
             return suspect
         return self._suspect(seen, cell, () if meant is None else (meant,), "like cells that were decided to be wrong")
 
