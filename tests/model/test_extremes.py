@@ -62,6 +62,15 @@ def test_what_a_line_says_is_the_density_of_a_gaussian_around_it() -> None:
     assert float(after[7, 0]) == pytest.approx(np.log(NATURAL * density), abs=1e-6)
 
 
+def test_an_extreme_to_which_no_line_leads_is_not_excused_however_loose_the_line() -> None:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(size=(500, 1)) + rng.normal(0, 1.0, (500, 3)), columns=["a", "b", "c"])
+    table.iloc[9] = [4.0, 0.0, 0.0]
+    extremes, cells = learned(table)
+    after = extremes.excuse(cells, torch.full(cells.values.shape, -50.0, dtype=torch.float64))
+    assert after[9].tolist() == [-50.0] * 3
+
+
 def test_gaps_and_few_columns_say_nothing() -> None:
     table = cars()[["price", "power"]]
     extremes, cells = learned(table)

@@ -274,3 +274,12 @@ def test_a_column_that_its_rows_do_not_tell_is_not_held_to_err() -> None:
 def test_a_column_that_is_spread_evenly_does_not_stand_out_as_one_that_errs() -> None:
     assert standing_out(torch.tensor([0.04, 0.04, 0.03])).tolist() == [0.0, 0.0, 0.0]
     assert standing_out(torch.tensor([0.6, 0.3, 0.02, 0.0, 0.0])).tolist() == pytest.approx([0.0, 0.3, 0.0, 0.0, 0.0])
+
+
+def test_few_errors_everywhere_make_no_column_one_that_errs() -> None:
+    """No column stands out: rows tell better where so few cells are wrong."""
+    ratio, by_chance = drawn_by_chance([0.07] * 6)
+    learned = Suspicions(torch.full((6,), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(4000, 6, dtype=torch.bool))
+    assert learned.rates.columns == (0.0,) * 6

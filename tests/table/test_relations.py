@@ -96,6 +96,16 @@ def test_two_columns_decide_a_third_that_neither_decides_alone() -> None:
     assert not [each for each in relations if len(each.columns) == 2]
 
 
+def test_what_two_columns_only_make_usual_is_no_rule() -> None:
+    """In one row of ten something else stands: that is a habit, and what stands there is no error."""
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 8, 2000), rng.integers(0, 7, 2000)
+    price = rng.integers(0, 20, 56)[one * 7 + other]
+    price = np.where(rng.random(2000) < 0.1, rng.integers(0, 20, 2000), price)
+    frame = pd.DataFrame({"article": [f"a{x}" for x in one], "shop": [f"s{x}" for x in other], "price": price + 100})
+    assert not [each for each in table_of(frame)[1] if each.kind == "dependency"]
+
+
 def keyed() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     number = np.arange(500) + 4000
