@@ -57,7 +57,7 @@ def test_captured_steps_train_as_plain_ones_do(monkeypatch) -> None:
     table = mixed_table().drop(columns=["id", "country"])
     settings = SMALL | {"epochs": 10, "batch_size": 50, "device": "cuda"}
     captured = CellMender(**settings).fit(table)
-    monkeypatch.setattr("cellmend.model.training.Captured", lambda step, size, generator: each_batch(step, size))
+    monkeypatch.setattr("cellmend.model.optimiser.Captured", lambda step, size, generator: each_batch(step, size))
     plain = CellMender(**settings).fit(table)
     np.testing.assert_allclose(captured.history_, plain.history_, rtol=0.02)
     assert captured.history_[-1] > captured.history_[0]
