@@ -19,6 +19,7 @@ SWEEPS, DRAWN_ANEW = (
     0.3,
 )  # of imagined rows: how often, and the share of cells; six times each is far from the start
 CHANCE_SEED = 0  # of the values drawn by chance
+CHANCE_POWER = 0.75  # of the frequency of levels drawn by chance; 0 all alike, 1 as frequent as they are
 IMAGINED_AT_ONCE = 1024  # rows
 
 
@@ -82,23 +83,44 @@ def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
 
 def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
     """The same, and the ratio that a value drawn by chance would have in place of each cell, both (N, D): a number
-    from p0, and the level of any other row."""
+    from p0, and a level as `levels_by_chance` draws it."""
     generator = torch.Generator().manual_seed(CHANCE_SEED)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
-    other = cells[torch.randperm(len(cells), generator=generator).to(cells.values.device)]
-    taken = network.coded.to(cells.values.device) & other.observed & other.values.isfinite()
+    coded = network.coded.nonzero().squeeze(-1).to(cells.values.device)
+    known = (cells.observed & cells.values.isfinite())[:, coded]
+    levels = levels_by_chance(cells.values[:, coded].nan_to_num().long(), known, uniform[:, coded])
 
     @torch.no_grad()
     def ratios(first: int, piece: Cells) -> tuple[Tensor, Tensor]:
         decoded, log_clean = _decode_hidden(network, piece, piece.observed)
         rows = slice(first, first + len(piece))
-        values = torch.where(taken[rows], other.values[rows].double(), network.chance(uniform[rows]))
+        values = network.chance(uniform[rows])
+        values[:, coded] = torch.where(known.any(0), levels[rows].double(), values[:, coded])
         drawn = Cells(values, torch.ones_like(piece.observed))
         by_chance = over_networks(network.log_clean(for_each_network(network, drawn), decoded.double()))
         return log_clean - network.log_corrupted(_exact(piece)), by_chance - network.log_corrupted(drawn)
 
     own, by_chance = zip(*each_chunk(network, cells, ratios), strict=True)
     return torch.cat(own), torch.cat(by_chance)
+
+
+def levels_by_chance(levels: Tensor, known: Tensor, uniform: Tensor) -> Tensor:
+    """Levels drawn from those of each column, both (N, D), by uniform draws (B, D): the power CHANCE_POWER of how
+    frequent they are says how often, for wrong levels are neither all alike nor as frequent as right ones.
+
+    >>> levels = torch.tensor([[0], [0], [0], [0], [1]])
+    >>> drawn = levels_by_chance(levels, levels >= 0, torch.linspace(0, 0.9999, 3000).double()[:, None])
+    >>> drawn.float().mean().round(decimals=2)  # 4 to that power, and 1
+    tensor(0.2600)
+    """
+    if not levels.numel():
+        return levels
+    counts = uniform.new_zeros(levels.shape[1], int(levels.max()) + 1)  # (D, C)
+    counts.scatter_add_(1, levels.T, known.T.to(counts.dtype))
+    weights = known.T / counts.gather(1, levels.T).clamp_min(1) ** (1 - CHANCE_POWER)  # (D, N)
+    at_most = weights.cumsum(1)
+    chosen = torch.searchsorted(at_most, (uniform.T * at_most[:, -1:]).contiguous(), right=True)
+    return levels.T.gather(1, chosen.clamp_max(len(levels) - 1)).T
 
 
 def log_hidden(evidence: Evidence, cells: Cells, *, alpha: float) -> Tensor:

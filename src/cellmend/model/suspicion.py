@@ -30,10 +30,11 @@ ALL_OVER = 0.1  # of a column: more than errors that come in rows would leave
 LEAST_RATE = 0.02  # of a column that errs by itself: less may be by chance
 FIRST_LOOK = 3  # the revision from which on cells are compared with chance: by then networks know what follows
 LOWEST = (0.1, 0.2, 0.3)  # shares of the values drawn by chance, those that fit their rows least
-FROM_NOTHING = 0.05  # of a column that is seen to err: the tails of natural ones hold less
-FOLLOWS = 0.4  # of the cells of a column may at most be like the lower half of chance, or rows tell too little of it
-TRUST_IN_LOOKS = 1.5  # times as many errors as are seen may be there
-DISTRUST_OF_LEVELS = 1.5  # as DISTRUST, of columns of levels
+FROM_NOTHING = 0.04  # of a column that is seen to err: the tails of natural ones hold less
+FOLLOWS = 0.3  # of the other cells may at most be like the lower half of chance, or rows tell too little of the column
+FEWEST_CELLS = 10  # of a column that are like chance, before it is seen to err: fewer may be so by chance
+FEWEST_COLUMNS = 3  # that err, before all are held to
+TRUST_IN_LOOKS = 1.25  # times as many errors as are seen may be there
 DISTRUST = 2.0  # times as many cells of a column as look wrong are held to be while training
 BELIEF = 0.1  # how many rows, for each of the table, are added in thought when dirty ones are counted
 BELIEVED_DIRTY = 0.01  # the share of those that is dirty
@@ -116,10 +117,10 @@ class Suspicions:
     """
 
     def __init__(self, room: Tensor) -> None:
-        self.distrust = torch.where(room.isnan(), DISTRUST_OF_LEVELS, DISTRUST).double()
         self.room, self.revisions = room.nan_to_num().double(), 0
         self.most = DISTRUST * self.room  # more is held to be natural
         self.erring = torch.zeros_like(room, dtype=torch.bool)  # columns that were seen to err
+        self.everywhere, self.untold = False, torch.zeros_like(self.erring)  # columns held to err as the others do
         self.rates = ErrorRates(*START, 0.0, tuple([0.0] * len(room)))
 
     def first_alpha(self, alpha: float) -> Tensor:
@@ -138,7 +139,7 @@ class Suspicions:
         else:
             self.rates = self._estimate(ratio, observed, rare=0.0)
         self._look(ratio, by_chance, observed)
-        raised = (self.distrust * self._columns(self.rates)).clamp_max(MOST_WRONG)
+        raised = (DISTRUST * self._columns(self.rates)).clamp_max(MOST_WRONG)
         return replace(self.rates, columns=tuple(raised.tolist()))
 
     def settle(self, ratio: Tensor, by_chance: Tensor, observed: Tensor, *, rare: float) -> ErrorRates:
@@ -160,12 +161,28 @@ class Suspicions:
             return
         shares = like_chance(ratio, by_chance, in_usual_rows(ratio, observed))
         if self.revisions == FIRST_LOOK:
-            lowest, half = shares[:-1].amin(0), shares[-1]
-            self.erring = (lowest > FROM_NOTHING) & (standing_out(lowest) > 0) & (half < FOLLOWS)
-        seen, own = torch.where(self.erring, shares[-2], 0.0), self._columns(self.rates)
+            enough = LOWEST[-1] * shares[-2] * observed.sum(0) >= FEWEST_CELLS
+            self._tell_apart(torch.where(enough, shares[:-1].amin(0), 0.0), shares[-1])
+        own, seen, said_by_values = self._columns(self.rates), torch.where(self.erring, shares[-2], 0.0), self.room > 0
+        columns = torch.where(said_by_values & (own > 0), own, own.maximum(seen))
         self.most = self.most.maximum(TRUST_IN_LOOKS * seen)
-        said_by_values = self.room > 0
-        self.rates = self._kept(self.rates, torch.where(said_by_values & (own > 0), own, own.maximum(seen)))
+        if self.everywhere:
+            usual = columns[~self.untold & (columns > 0)].median()
+            columns, self.most = torch.where(self.untold, usual, columns), torch.where(said_by_values, self.most, usual)
+        self.rates = self._kept(self.rates, columns)
+
+    def _tell_apart(self, lowest: Tensor, half: Tensor) -> None:
+        """Columns that err from clean ones, by the lowest of the shares of `like_chance`, (D,), and that of the half.
+
+        If more err than are seen to be clean, errors lie everywhere: then a column that rows tell too little of is held
+        to err as often as the others do, and none much more often.
+        """
+        follows = (half - lowest) / (1 - lowest).clamp_min(SETTLED) < FOLLOWS
+        self.erring = (lowest > FROM_NOTHING) & (standing_out(lowest) > 0) & follows
+        erring = self.erring | (self._columns(self.rates) > 0)
+        clean = ~erring & (lowest <= FROM_NOTHING)
+        self.everywhere = bool(erring.sum() > clean.sum().clamp_min(FEWEST_COLUMNS - 1))
+        self.untold = ~erring & self.everywhere
 
     def _columns(self, rates: ErrorRates) -> Tensor:
         return self.room.new_tensor(rates.columns)
