@@ -283,3 +283,34 @@ def test_few_errors_everywhere_make_no_column_one_that_errs() -> None:
     for _ in range(3):
         learned.revise(ratio, by_chance, torch.ones(4000, 6, dtype=torch.bool))
     assert learned.rates.columns == (0.0,) * 6
+
+
+def test_errors_everywhere_are_held_to_lie_in_columns_that_rows_do_not_tell_of() -> None:
+    """Four columns err and none is clean: the fifth, all like chance, is held to err as often; in a table of clean
+    columns it is not."""
+    everything = torch.ones(4000, 5, dtype=torch.bool)
+    for shares, held in (([0.2, 0.2, 0.25, 0.2, 1.0], 0.2), ([0.0, 0.0, 0.2, 0.0, 1.0], 0.0)):
+        ratio, by_chance = drawn_by_chance(shares)
+        learned = Suspicions(torch.full((5,), math.nan))
+        for _ in range(3):
+            learned.revise(ratio, by_chance, everything)
+        assert learned.rates.columns[4] == pytest.approx(held, abs=0.03)
+
+
+def test_a_few_cells_like_chance_make_no_column_of_a_small_table_one_that_errs() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.2, 0.0, 0.0], rows=40)
+    learned = Suspicions(torch.full((4,), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(40, 4, dtype=torch.bool))
+    assert learned.rates.columns == (0.0,) * 4
+
+
+def test_suspicions_go_on_from_what_was_kept() -> None:
+    everything = torch.ones(4000, 5, dtype=torch.bool)
+    ratio, by_chance = drawn_by_chance([0.2, 0.2, 0.25, 0.2, 1.0])
+    learned, again = Suspicions(torch.full((5,), math.nan)), Suspicions(torch.full((5,), math.nan))
+    for _ in range(4):
+        learned.revise(ratio, by_chance, everything)
+    again.restore(learned.state())
+    assert again.revise(ratio, by_chance, everything) == learned.revise(ratio, by_chance, everything)
+    assert again.settle(ratio, by_chance, everything, rare=0.0) == learned.settle(ratio, by_chance, everything, rare=0.0)

@@ -40,6 +40,7 @@ from cellmend.table.frames import read_frame
 KEEP_EVERY = 5  # epochs
 JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
 WORKERS = 2  # processes, unless the user says otherwise
+OF_SUSPICIONS = "suspicions."  # before the names of what they learned, in files
 RETRIES = 5  # of a training whose worker was lost
 
 
@@ -124,7 +125,7 @@ def train_together(config: Mapping[str, object]) -> None:
         rates = suspicions.revise(*team.some(ratio, by_chance, cells.observed))
         return clean_priors(ratio, cells.observed, rates)
 
-    settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept)))
+    settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept), suspicions))
     history = climb(
         network,
         lesson(cells, settings, revise, suspicions.first_alpha(mender.alpha)),
@@ -202,24 +203,28 @@ class Together:
 class Kept:
     """The state of training in files, one for each process; the newest that all have written counts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, suspicions: Suspicions) -> None:
         self.folder, self.rank, self.world = folder, dist.get_rank(), dist.get_world_size()
+        self.suspicions = suspicions
 
     def restore(self, state: Mapping[str, Tensor]) -> int:
         """Fill in the newest state, and say after how many epochs that was."""
         dist.barrier()
         done = self._newest()
         if done:
-            for name, kept in load_file(self._file(done, self.rank)).items():
-                state[name].copy_(kept)
+            kept = load_file(self._file(done, self.rank))
+            self.suspicions.restore({name: kept.pop(OF_SUSPICIONS + name) for name in self.suspicions.state()})
+            for name, each in kept.items():
+                state[name].copy_(each)
         return done
 
     def keep(self, epochs: int, state: Mapping[str, Tensor]) -> None:
         """Write the state now and then; what is older than the newest that all have written is taken away."""
         if epochs % KEEP_EVERY:
             return
+        learned = {OF_SUSPICIONS + name: each for name, each in self.suspicions.state().items()}
         with whole_file(self._file(epochs, self.rank)) as temporary:
-            save_file({name: each.detach().clone().contiguous() for name, each in state.items()}, temporary)
+            save_file({name: each.detach().clone().contiguous() for name, each in {**state, **learned}.items()}, temporary)
         dist.barrier()
         for old in self.folder.glob(f"epoch-*-of-{self.world}-{self.rank}.safetensors"):
             if old != self._file(epochs, self.rank):

@@ -10,7 +10,7 @@ clean, below 0 wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -122,6 +122,23 @@ class Suspicions:
         self.erring = torch.zeros_like(room, dtype=torch.bool)  # columns that were seen to err
         self.everywhere, self.untold = False, torch.zeros_like(self.erring)  # columns held to err as the others do
         self.rates = ErrorRates(*START, 0.0, tuple([0.0] * len(room)))
+
+    def state(self) -> dict[str, Tensor]:
+        """All that was learned, to go on with after an interruption."""
+        rates = self.rates.rows, self.rates.cells, self.rates.rare, *self.rates.columns
+        return {
+            "revisions": torch.tensor([self.revisions, self.everywhere]),
+            "columns": torch.stack([self.most, self.erring.double(), self.untold.double()]),
+            "rates": torch.tensor(rates, dtype=torch.float64),
+        }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state."""
+        self.revisions, self.everywhere = int(state["revisions"][0]), bool(state["revisions"][1])
+        self.most, erring, untold = state["columns"].to(self.room.device)
+        self.erring, self.untold = erring.bool(), untold.bool()
+        rows, cells, rare, *columns = state["rates"].tolist()
+        self.rates = ErrorRates(rows, cells, rare, tuple(columns))
 
     def first_alpha(self, alpha: float) -> Tensor:
         """The alpha of each column to begin with, (D,): lower where its values leave room for errors."""
