@@ -1,7 +1,7 @@
 """How many small errors in the code its tests catch: python benchmarks/mutation.py [--mutants 60] [--seed 0]
 
-An operator, a comparison, a number or a condition is changed in one place, and the tests of that module run. Mutants
-are drawn from all modules alike, by seed. What is not caught is printed: a line that no test minds, or a change that
+An operator, a comparison, a number or a condition is changed in one place, and the tests of that module run. As many
+mutants of each module are drawn by seed as are asked for. What is not caught is printed: a line that no test minds, or a change that
 changes nothing. Each mutant runs in a fork of this process, which has the libraries loaded.
 """
 
@@ -56,18 +56,23 @@ class Mutant:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mutants", type=int, default=60)
+    parser.add_argument("--mutants", type=int, default=60, help="of each module")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--module", choices=[*TESTS], help="only this one")
     asked = parser.parse_args()
     names = [asked.module] if asked.module else [*TESTS]
-    every = [mutant for name in names for mutant in mutants_of(name)]
-    places = np.random.default_rng(asked.seed).permutation(len(every))[: asked.mutants]
     load_libraries()
     for name in names:
-        code = (ROOT / "src/cellmend" / name).read_text(encoding="utf-8")
-        if run(Mutant(name, 0, "", "", ast.unparse(ast.parse(code)))):
-            sys.exit(f"The tests of {name} must pass without a change; they do not.")
+        try_module(name, asked.mutants, asked.seed)
+
+
+def try_module(name: str, mutants: int, seed: int) -> None:
+    """Say of each mutant that is drawn whether the tests caught it, and how many they did."""
+    code = (ROOT / "src/cellmend" / name).read_text(encoding="utf-8")
+    if run(Mutant(name, 0, "", "", ast.unparse(ast.parse(code)))):
+        sys.exit(f"The tests of {name} must pass without a change; they do not.")
+    every = list(mutants_of(name))
+    places = np.random.default_rng(seed).permutation(len(every))[:mutants]
     caught = 0
     for number, place in enumerate(sorted(places.tolist()), start=1):
         mutant = every[place]
@@ -75,7 +80,7 @@ def main() -> None:
         caught += is_caught
         said = f"{mutant.module}:{mutant.line}  {mutant.before}  →  {mutant.after}"
         print(f"{number:3} {'caught  ' if is_caught else 'SURVIVED'} {said}", flush=True)  # noqa: T201
-    print(f"{caught} of {len(places)} caught, {caught / len(places):.0%}; {len(every)} possible")  # noqa: T201
+    print(f"{name}: {caught} of {len(places)} caught, {caught / len(places):.0%}; {len(every)} possible", flush=True)  # noqa: T201
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +65,19 @@ def fitted() -> CellMender:
     """Fitted to the mixed table; tests must not refit or change it."""
     with pytest.warns(UserWarning, match="Left out of the model"):
         return CellMender(**SMALL).fit(mixed_table())
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser; skipped without playwright or a Chromium, unless CELLMEND_BROWSER is "required"."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        found = shutil.which("chromium") or shutil.which("google-chrome") or driver.chromium.executable_path
+        if not Path(found).exists() and os.environ.get("CELLMEND_BROWSER") != "required":
+            pytest.skip("there is no Chromium")
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
 
 
 def follow_recipe(section: str, folder: Path) -> dict[str, Any]:

@@ -18,11 +18,24 @@ from cellmend.files.places import filesystem, whole_file
 from tests.conftest import mixed_table
 
 
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as a user runs it; one thread, so that a busy machine does not slow it much."""
     command = [sys.executable, "-m", "cellmend.cli", *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)  # noqa: S603
+    return subprocess.run(command, capture_output=True, text=True, env=environment)  # noqa: S603
+
+
+def here(monkeypatch, *arguments: str) -> int:
+    """Exit code of a command, run in this process, which has the libraries loaded."""
+    monkeypatch.setattr(sys, "argv", ["cellmend", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def said_by(capsys) -> str:
+    """What was told on standard error since the last time, without its frames and line breaks."""
+    return re.sub(r"[\s│]+", " ", capsys.readouterr().err)
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +77,12 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     assert 3.0 < float(worst["repair"]) < 3.4
 
 
-@pytest.mark.slow
 @pytest.mark.process
-def test_the_demo_overwrites_nothing_unless_forced(demo) -> None:
+def test_the_demo_overwrites_nothing_unless_forced(demo, monkeypatch, capsys) -> None:
     folder, _ = demo
     before = (folder / "out" / "findings.csv").read_bytes()
-    done = run("demo", "-o", str(folder / "out"))
-    assert done.returncode == 1
-    assert "is there already. Hint:" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    assert here(monkeypatch, "demo", "-o", str(folder / "out")) == 1
+    assert "is there already. Hint:" in said_by(capsys)
     assert (folder / "out" / "findings.csv").read_bytes() == before
     written = ["findings.csv", "model.cellmend", "original.csv", "repaired.csv", "report.html", "source.json"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == written
@@ -84,19 +94,16 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"cellmend {__version__}\n")
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("wrong", [["--colour"], ["--seed", "-1"]])
-def test_a_wrong_option_is_wrong_use(wrong: list[str]) -> None:
-    assert run("demo", *wrong).returncode == 2
+def test_a_wrong_option_is_wrong_use(wrong: list[str], monkeypatch) -> None:
+    assert here(monkeypatch, "demo", *wrong) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.process
-def test_a_device_that_is_not_there_is_one_sentence(tmp_path) -> None:
-    done = run("demo", "-o", str(tmp_path / "out"), "--device", "abacus")
-    assert done.returncode == 1
-    assert "'abacus' is none" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+def test_a_device_that_is_not_there_is_one_sentence(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "people.csv").write_text(people(30))
+    table, out = str(tmp_path / "people.csv"), str(tmp_path / "out")
+    assert here(monkeypatch, "clean", table, "-o", out, "--device", "abacus") == 1
+    assert "'abacus' is none" in said_by(capsys)
     assert not (tmp_path / "out").exists()
 
 
@@ -121,19 +128,18 @@ def test_errors_of_cellmend_are_one_sentence_and_others_are_not_hidden(monkeypat
         cli.main()
 
 
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_schema_of_a_messy_file_is_printed(tmp_path) -> None:
+def test_the_schema_of_a_messy_file_is_printed(tmp_path, monkeypatch, capsys) -> None:
     rows = "".join(f"{row:05};{row},5 kg;{'ab'[row % 2]}\n" for row in range(60))
     (tmp_path / "t.csv").write_text("code;size;city\n" + rows)
-    done = run("schema", str(tmp_path / "t.csv"))
-    assert done.returncode == 0, done.stderr
-    assert "size: real" in done.stdout
-    assert "city: category" in done.stdout
-    assert "identifier" in done.stdout
-    missing = run("schema", str(tmp_path / "none.csv"))
-    assert (missing.returncode, missing.stdout) == (1, "")
-    assert "there is none" in missing.stderr
+    assert here(monkeypatch, "schema", str(tmp_path / "t.csv")) == 0
+    shown = capsys.readouterr().out
+    assert "size: real" in shown
+    assert "city: category" in shown
+    assert "identifier" in shown
+    assert here(monkeypatch, "schema", str(tmp_path / "none.csv")) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "there is none" in shown.err
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -178,14 +184,12 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert "cells look wrong" in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.process
-def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) -> None:
+def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path, monkeypatch, capsys) -> None:
     folder, _ = cleaned
     model, new = str(folder / "out" / "model.cellmend"), tmp_path / "new.csv"
     new.write_text("\n".join(people().splitlines()[:20]) + "\n")
-    done = run("score", str(new), "-m", model, "-o", str(tmp_path / "scores.parquet"))
-    assert done.returncode == 0, done.stderr
+    assert here(monkeypatch, "score", str(new), "-m", model, "-o", str(tmp_path / "scores.parquet")) == 0
     scores = pd.read_parquet(tmp_path / "scores.parquet")
     assert list(scores.columns) == ["id", "weight", "length", "size", "row_score"]
     assert scores.loc[7, "weight"] > 0.9
@@ -194,8 +198,10 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path) 
     assert done.stdout.splitlines()[0] == "id;weight;length;size"
     assert done.stdout.splitlines()[8] != new.read_text().splitlines()[8]
     assert done.stderr == ""
-    done = run("report", str(new), "-m", model, "-o", str(tmp_path / "r.html"), "--top", "3", "--json")
-    assert (done.returncode, json.loads(done.stdout)["flagged"]) == (0, 3)
+    capsys.readouterr()
+    report = ["report", str(new), "-m", model, "-o", str(tmp_path / "r.html"), "--top", "3", "--json"]
+    assert here(monkeypatch, *report) == 0
+    assert json.loads(capsys.readouterr().out)["flagged"] == 3
     page = (tmp_path / "r.html").read_text()
     assert page.startswith("<!")
     assert "model.cellmend" in page
@@ -217,14 +223,6 @@ def score_nightly(folder: Path, output: str, monkeypatch, *options: str, name: s
     return here(monkeypatch, "score", str(folder / name), "-m", str(folder / "m.cellmend"), "-o", output, *options)
 
 
-def here(monkeypatch, *arguments: str) -> int:
-    """Exit code of a command, run in this process."""
-    monkeypatch.setattr(sys, "argv", ["cellmend", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
-
-
 def test_a_table_is_scored_into_a_folder_and_taken_up_again(nightly, monkeypatch, capsys) -> None:
     out = nightly / "scores"
     assert score_nightly(nightly, str(out), monkeypatch, "-q") == 0
@@ -237,7 +235,7 @@ def test_a_table_is_scored_into_a_folder_and_taken_up_again(nightly, monkeypatch
     assert (out / "part-00000.parquet").stat().st_mtime_ns == written, "nothing is done twice"
     mixed_table(90).to_parquet(nightly / "new.parquet", index=False)
     assert score_nightly(nightly, str(out), monkeypatch, "-q") == 1
-    assert "holds the results of another run" in " ".join(capsys.readouterr().err.split())
+    assert "holds the results of another run" in said_by(capsys)
     assert score_nightly(nightly, str(out), monkeypatch, "-q", "--force") == 0
     assert len(pd.read_parquet(out / "part-00000.parquet")) == 90
 
@@ -248,7 +246,7 @@ def test_a_csv_file_is_scored_into_a_folder_too(nightly, monkeypatch, capsys) ->
     assert len(pd.read_parquet(nightly / "scores" / "part-00000.parquet")) == 120
     (nightly / "new.jsonl").write_text("{}")
     assert score_nightly(nightly, str(nightly / "other"), monkeypatch, "-q", name="new.jsonl") == 1
-    assert "must be Parquet, Arrow or CSV files" in " ".join(capsys.readouterr().err.split())
+    assert "must be Parquet, Arrow or CSV files" in said_by(capsys)
 
 
 def test_a_table_is_repaired_into_a_folder_with_its_findings(nightly, monkeypatch, capsys) -> None:
@@ -300,7 +298,7 @@ def test_commands_that_hold_the_table_read_it_behind_a_url_too(nightly, monkeypa
     assert here(monkeypatch, "score", url, "-m", model, "-o", str(nightly / "scores"), "-q") == 0
     assert len(pd.read_parquet(nightly / "scores")) == 120
     assert here(monkeypatch, "schema", "memory://held/none.csv") == 1
-    assert "memory://held/none.csv must be a file or a folder with a table" in " ".join(capsys.readouterr().err.split())
+    assert "memory://held/none.csv must be a file or a folder with a table" in said_by(capsys)
 
 
 def test_a_model_learns_from_a_very_large_table(nightly, monkeypatch, capsys) -> None:
@@ -322,7 +320,7 @@ def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, 
     table.to_parquet(nightly / "new.parquet", index=False)
     arguments = ["clean", str(nightly / "new.parquet"), "-o", str(nightly / "out"), "--time-limit", "2"]
     assert here(monkeypatch, *arguments) == 0
-    shown = " ".join(capsys.readouterr().err.split())
+    shown = said_by(capsys)
     assert "of 300 rows, drawn at random" in shown
     assert sorted(path.name for path in (nightly / "out").iterdir()) == [
         "findings",
@@ -347,7 +345,7 @@ def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, 
 )
 def test_engines_that_are_misnamed_are_wrong_use(nightly, options, said: str, monkeypatch, capsys) -> None:
     assert score_nightly(nightly, str(nightly / "scores.csv"), monkeypatch, *options) == 2
-    assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert said in said_by(capsys)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -446,18 +444,14 @@ def test_scoring_that_is_stopped_leaves_the_old_scores(nightly, monkeypatch, cap
     assert sorted(path.name for path in nightly.iterdir()) == ["m.cellmend", "new.parquet", "scores.csv"]
 
 
-@pytest.mark.slow
-@pytest.mark.process
-def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path) -> None:
+def test_fit_keeps_a_model_and_a_schema_can_be_given(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "people.csv").write_text(people(120))
     (tmp_path / "kinds.yaml").write_text("weight: category\n")
     arguments = ["fit", str(tmp_path / "people.csv"), "-m", str(tmp_path / "m.cellmend"), "--time-limit", "1"]
-    done = run(*arguments, "--schema", str(tmp_path / "kinds.yaml"))
-    assert done.returncode == 0, done.stderr
+    assert here(monkeypatch, *arguments, "--schema", str(tmp_path / "kinds.yaml")) == 0
     assert cellmend.load(tmp_path / "m.cellmend").schema_["weight"].kind == "category"
-    again = run(*arguments)
-    assert again.returncode == 1
-    assert "is there already" in " ".join(again.stderr.split())
+    assert here(monkeypatch, *arguments) == 1
+    assert "is there already" in said_by(capsys)
 
 
 @pytest.mark.slow
@@ -469,8 +463,6 @@ def test_standard_input_is_a_table_too(tmp_path) -> None:
     assert (tmp_path / "out" / "repaired.csv").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -482,13 +474,14 @@ def test_standard_input_is_a_table_too(tmp_path) -> None:
         (["repair", "people.csv", "-m", "none.cellmend", "-o", "x.csv"], 1, "none.cellmend"),
     ],
 )
-def test_wrong_use_is_one_clear_sentence(tmp_path, arguments: list[str], code: int, message: str) -> None:
+def test_wrong_use_is_one_clear_sentence(
+    tmp_path, monkeypatch, capsys, arguments: list[str], code: int, message: str
+) -> None:
     (tmp_path / "people.csv").write_text(people(30))
     (tmp_path / "people.pdf").write_text("no table")
-    done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert message in re.sub(r"[\s│]+", " ", done.stderr)
-    assert "Traceback" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert here(monkeypatch, *arguments) == code
+    assert message in said_by(capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.pdf"]
 
 

@@ -17,9 +17,11 @@ from cellmend.decisions.decision import WRONG, Decision
 from cellmend.errors import PatchError
 from cellmend.files.formats import TableFile
 from cellmend.files.places import whole_file
+from cellmend.files.records import Records
 from cellmend.table.kinds import IDENTIFIER_NAME
 from cellmend.table.values import as_text, family
 
+RECORDS = Records("fix", '{"row": 3, "column": "city", "old": "Ulmm", "new": "Ulm"}', PatchError)
 LOOKED_AT = 1000  # rows that show that a column is no key, before all are looked at
 NOUNS = {"number": "numbers", "boolean": "true or false"}  # of the families of types
 
@@ -104,27 +106,19 @@ def write_patch(path: Path, fixes: Iterable[Fix]) -> None:
 
 def read_patch(path: Path) -> list[Fix]:
     """The fixes of a file that `write_patch` wrote."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError:
-        raise PatchError(f"A patch must be UTF-8 text; {path.name} is not.") from None
-    return [_fix(line, f"Line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()]
+    return [_fix(entry, where) for where, entry in RECORDS.read(path.read_bytes(), path.name)]
 
 
-def _fix(line: str, where: str) -> Fix:
+def _fix(entry: dict[str, Any], where: str) -> Fix:
     try:
-        entry = json.loads(line)
         key = entry.pop("key", None)
         fix = Fix(old=entry.pop("old", None), key=None if key is None else (str(key[0]), str(key[1])), **entry)
         texts = (fix.column, fix.new, fix.old or "")
         if type(fix.row) is int and fix.row >= 0 and all(isinstance(each, str) for each in texts):
             return fix
-    except (ValueError, TypeError, AttributeError, LookupError):
+    except (TypeError, LookupError):
         pass
-    raise PatchError(
-        f'{where} must hold one fix, such as {{"row": 3, "column": "city", "old": "Ulmm", "new": "Ulm"}}; '
-        "it holds none."
-    )
+    raise RECORDS.refusal(where)
 
 
 # ---------------------------------------------------------------- put on a table

@@ -85,6 +85,18 @@ with result_folder(Path(sys.argv[1]), ["findings.csv"], force=False) as partial:
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
 
 
+def test_what_a_killed_run_left_beside_a_folder_is_removed_once_the_folder_is_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / ".out.partial" / "findings.csv").write_text("half")
+    (tmp_path / ".out.lock").write_text("")
+    with result_folder(out, NAMES, force=False) as partial:
+        write(partial)
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert sorted(each.name for each in out.iterdir()) == sorted(NAMES)
+
+
 def test_two_runs_into_one_folder_do_not_both_write(tmp_path: Path) -> None:
     with only_run(tmp_path / "out"):
         with pytest.raises(FileError, match="Hint: wait"), result_folder(tmp_path / "out", NAMES, force=True):

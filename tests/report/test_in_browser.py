@@ -6,8 +6,6 @@ Needs the package playwright and a Chromium, of the system or from `playwright i
 from __future__ import annotations
 
 import csv
-import os
-import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
@@ -24,7 +22,6 @@ from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
 from cellmend.table.schema import Column, Schema
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
@@ -60,17 +57,6 @@ def write_example(path: Path) -> None:
     )
     table = Pictured(schema, before, after, Rows(before, ["wood"], np.arange(1000) + 2))
     write_report(path, facts, table, findings)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        found = shutil.which("chromium") or shutil.which("google-chrome") or driver.chromium.executable_path
-        if not Path(found).exists() and os.environ.get("CELLMEND_BROWSER") != "required":
-            pytest.skip("there is no Chromium")
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

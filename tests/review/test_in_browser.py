@@ -5,8 +5,6 @@ Needs the package playwright and a Chromium, of the system or from `playwright i
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,6 @@ from cellmend.files.formats import read_file
 from cellmend.review.review import Review
 from tests.review.conftest import HOSTILE, ROWS, served, wait_for_teacher
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 # The contrast of every text that is seen with what lies behind it, and the least that WCAG AA allows.
@@ -47,17 +44,6 @@ CONTRASTS = """() => {
   }
   return bad;
 }"""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        found = shutil.which("chromium") or shutil.which("google-chrome") or driver.chromium.executable_path
-        if not Path(found).exists() and os.environ.get("CELLMEND_BROWSER") != "required":
-            pytest.skip("there is no Chromium")
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

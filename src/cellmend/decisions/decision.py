@@ -12,10 +12,12 @@ from typing import Any
 import narwhals as nw
 
 from cellmend.errors import DecisionError, did_you_mean
+from cellmend.files.records import Records, parsed
 from cellmend.table.values import as_text
 
 RIGHT, WRONG, UNDO = "right", "wrong", "undo"
 VERDICTS = (RIGHT, WRONG, UNDO)
+RECORDS = Records("decision", '{"row": 3, "column": "city", "value": "Ulm", "verdict": "right"}', DecisionError)
 
 
 @dataclass(frozen=True)
@@ -147,37 +149,24 @@ def _said(one: Decision, other: Decision) -> str:
 def read_decisions(path: Path) -> list[Decision]:
     """All decisions of a file in their order; a half last line, as a killed program leaves it, is not read."""
     whole, half = _parted(path.read_bytes())
-    if half and _is_json(half):  # only the end of the line is missing
+    if parsed(half) is not None:  # only the end of the line is missing
         whole += half
-    try:
-        lines = whole.decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        raise DecisionError(f"{path.name} must hold decisions as UTF-8 text; it does not.") from None
-    return [_decision(line, f"Line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _decision(line: str, where: str) -> Decision:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        entry = None
-    if not isinstance(entry, dict):
-        raise DecisionError(
-            f'{where} must hold one decision, such as {{"row": 3, "column": "city", "value": "Ulm", '
-            '"verdict": "right"}; it holds none.'
-        )
-    return Decision.of(entry, where)
+    return [Decision.of(entry, where) for where, entry in RECORDS.read(whole, path.name)]
 
 
 def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     """Add decisions to a file, which is made if it is not there; on the disk when this returns."""
-    lines = "".join(each.to_line() + "\n" for each in decisions).encode()
+    try:
+        lines = "".join(each.to_line() + "\n" for each in decisions).encode()
+    except UnicodeEncodeError:
+        raise DecisionError("A decision must hold whole characters; one holds half of a pair.") from None
     with path.open("ab+") as file:
         file.seek(0)
         whole, half = _parted(file.read())
-        if half and not _is_json(half):
+        is_half = parsed(half) is None
+        if is_half:
             file.truncate(len(whole))
-        file.write(b"\n" + lines if half and _is_json(half) else lines)
+        file.write(lines if is_half else b"\n" + lines)
         file.flush()
         os.fsync(file.fileno())
 
@@ -186,11 +175,3 @@ def _parted(content: bytes) -> tuple[bytes, bytes]:
     """The whole lines of a file, and what stands behind the last end of a line."""
     whole, end, half = content.rpartition(b"\n")
     return whole + end, half
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True

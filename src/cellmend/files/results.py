@@ -50,8 +50,12 @@ def _move(partial: Path, folder: Path) -> None:
 
 def _hidden(folder: Path, ending: str) -> Path:
     """A hidden name on the same disk: inside of a folder that is there, beside one that will be."""
+    return folder.absolute() / f".{ending}" if folder.is_dir() else _beside(folder, ending)
+
+
+def _beside(folder: Path, ending: str) -> Path:
     whole = folder.absolute()
-    return whole / f".{ending}" if whole.is_dir() else whole.parent / f".{whole.name}.{ending}"
+    return whole.parent / f".{whole.name}.{ending}"
 
 
 # ---------------------------------------------------------------- one run at a time
@@ -67,10 +71,21 @@ def only_run(folder: Path) -> Iterator[None]:
     if file is None:
         raise FileError(f"{folder} is being written by another run. Hint: wait, or choose another place with -o.")
     try:
+        _tidy_beside(folder)
         yield
     finally:
         path.unlink(missing_ok=True)
         file.close()
+
+
+def _tidy_beside(folder: Path) -> None:
+    """Remove what a run left beside a folder that is there, killed before it came or just when it did."""
+    lock = _beside(folder, LOCK)
+    with suppress(OSError):  # another's
+        if folder.is_dir() and lock.exists() and (file := _locked(lock)) is not None:
+            shutil.rmtree(_beside(folder, PARTIAL), ignore_errors=True)
+            lock.unlink()
+            file.close()
 
 
 def _locked(path: Path) -> IO[bytes] | None:
