@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -126,9 +127,29 @@ class Teller:
         for title, each in tables.items():
             if each is not None:
                 Console().print(_numbers_table(title, each))
-        flagged, wrong = (f"{100 * found.overall[name]:.0f} %" for name in ("precision", "recall"))
-        said = f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged."
-        self.notes([*notes, said, "Errors that the table had before count as false alarms here."])
+        own = "Errors that the table had before count as false alarms, and as right cells, here."
+        self.notes([*notes, *say_evaluated(found.overall), own])
+
+
+def say_evaluated(overall: dict[str, float]) -> list[str]:
+    """How well errors that were put in were found, and whether repairs helped or harmed.
+
+    >>> figures = {"precision": 0.87, "recall": 0.69, "closer": 0.973, "right_changed": 4}
+    >>> print(*say_evaluated(figures | {"right_changed_share": 0.0001}), sep="\\n")
+    Of the flagged cells 87 % are errors that were put in, and 69 % of those were flagged.
+    Of their repairs 97 % come closer to the truth than the error was (median of the columns).
+    4 right cells were changed, 0.010 % of all cells.
+    """
+    flagged, wrong, closer = (
+        "none" if math.isnan(overall[name]) else f"{100 * overall[name]:.0f} %"
+        for name in ("precision", "recall", "closer")
+    )
+    changed, share = int(overall["right_changed"]), 100 * overall["right_changed_share"]
+    return [
+        f"Of the flagged cells {flagged} are errors that were put in, and {wrong} of those were flagged.",
+        f"Of their repairs {closer} come closer to the truth than the error was (median of the columns).",
+        f"{changed:,} right {'cell was' if changed == 1 else 'cells were'} changed, {share:.3f} % of all cells.",
+    ]
 
 
 def say_flagged(flagged: int, cells: int, threshold: str) -> str:

@@ -70,27 +70,46 @@ def test_a_repair_that_is_off_by_more_than_a_twentieth_of_the_deviation_is_wrong
     assert not outcome.right.any()
 
 
+def test_a_repair_helps_if_it_is_closer_to_the_truth_than_the_error_was() -> None:
+    outcome = hand_made_outcome()
+    deviation = 1.25**0.5
+    np.testing.assert_allclose(outcome.dirty, [7.5 / deviation, 6.5 / deviation, 0, 0])
+    assert outcome.closer.tolist() == [True, False, True, False]
+    beyond = replace(
+        outcome, repair=np.array([-10.6, 5.7, 0.0, np.nan])
+    )  # as far off on the other side; nearer; a level
+    assert beyond.closer.tolist() == [False, True, False, False]
+
+
+def test_the_share_of_repairs_that_help_is_the_median_of_the_columns() -> None:
+    outcome = replace(hand_made_outcome(), repair=np.array([-1.3, -1.3, 0.0, 0.0]))
+    mended = Mended(read_typed(CLEAN), SUSPICION, [], CLEAN)
+    assert overall(hand_made(), outcome, mended, FLAGGED, FLAGGED)["closer"] == 0.5  # all of x, none of c
+
+
 def test_measures_by_kind_by_hand() -> None:
     lines = {line.pop("kind"): line for line in by_kind(hand_made(), hand_made_outcome(), SUSPICION).to_pylist()}
     assert list(lines) == ["gaussian", "level", "unit", "copied"]
     assert lines["unit"]["repair_error"] == pytest.approx(0.05**2 / 1.5**2)
     assert lines["unit"] | {"repair_error": 0} == {
-        "errors": 1, "found": 1.0, "avpr": 1.0, "repaired": 1.0, "repair_error": 0,
+        "errors": 1, "found": 1.0, "avpr": 1.0, "repaired": 1.0, "closer": 1.0, "repair_error": 0,
     }  # fmt: skip
     # The unit error is left out: before the noise, of suspicion 0.2, stands the clean cell with 0.5.
-    assert lines["gaussian"] == {"errors": 1, "found": 0.0, "avpr": 0.5, "repaired": None, "repair_error": None}
+    assert lines["gaussian"] == {
+        "errors": 1, "found": 0.0, "avpr": 0.5, "repaired": None, "closer": None, "repair_error": None,
+    }  # fmt: skip
     assert lines["copied"]["avpr"] == 1.0  # the level error, which is more suspicious, is left out
 
 
 def test_measures_by_column_by_hand() -> None:
-    table = by_column(hand_made(), hand_made_outcome(), SUSPICION, FLAGGED)
+    table = by_column(hand_made(), hand_made_outcome(), SUSPICION, FLAGGED, FLAGGED)
     x, c, y = table.to_pylist()
     assert (x["column"], x["errors"], x["found"], x["precision"], x["repaired"]) == ("x", 2, 0.5, 0.5, 1.0)
     assert x["avpr"] == pytest.approx((1 + 2 / 3) / 2)  # wrong, clean, wrong, clean
     assert (c["found"], c["precision"], c["avpr"], c["repair_error"]) == (0.5, 1.0, 1.0, 0.0)
     assert y == {
         "column": "y", "errors": 0, "found": None, "precision": 0.0, "avpr": None, "repaired": None,
-        "repair_error": None,
+        "closer": None, "right_changed": 1, "repair_error": None,
     }  # fmt: skip
 
 
@@ -100,12 +119,13 @@ def test_measures_of_all_errors_by_hand() -> None:
         Finding(row, CLEAN.column_names[d], None, float(SUSPICION[row, d]), None, None, None, "") for row, d in places
     ]
     mended = Mended(read_typed(CLEAN), SUSPICION, findings, CLEAN)
-    measures = overall(hand_made(), hand_made_outcome(), mended, FLAGGED)
+    measures = overall(hand_made(), hand_made_outcome(), mended, FLAGGED, FLAGGED)
     assert (measures["errors"], measures["flagged"], measures["found"]) == (4, 4, 2)
     assert (measures["precision"], measures["recall"], measures["f1"], measures["false_share"]) == (0.5, 0.5, 0.5, 0.5)
     assert measures["expected_false_share"] == pytest.approx((0.1 + 0.3 + 0.5 + 0.2) / 4)
     assert measures["avpr"] == pytest.approx((5 / 6 + 1) / 2)
     assert measures["repaired"] == 1.0
+    assert (measures["right_changed"], measures["right_changed_share"]) == (2, 2 / 12)
     assert measures["repair_error"] == pytest.approx((0.05**2 / 1.25) / (1.5**2 / 1.25 + 1))
 
 
@@ -138,9 +158,10 @@ def test_causes_are_counted_with_the_share_that_is_right_and_the_columns_they_ac
 def test_when_nothing_is_flagged_there_is_no_precision() -> None:
     none = np.zeros_like(FLAGGED)
     outcome = follow(hand_made(), none, hand_made().table, none)
-    measures = overall(hand_made(), outcome, Mended(read_typed(CLEAN), SUSPICION, [], CLEAN), none)
-    assert measures["recall"] == 0.0
-    assert all(np.isnan(measures[name]) for name in ("precision", "expected_false_share", "repaired", "repair_error"))
+    measures = overall(hand_made(), outcome, Mended(read_typed(CLEAN), SUSPICION, [], CLEAN), none, none)
+    assert (measures["recall"], measures["right_changed"]) == (0.0, 0)
+    unknown = ("precision", "expected_false_share", "repaired", "closer", "repair_error")
+    assert all(np.isnan(measures[name]) for name in unknown)
 
 
 def test_the_repair_error_of_levels_is_the_share_that_is_wrong_and_of_the_mean_one() -> None:
@@ -186,8 +207,10 @@ def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
     assert lines[0]["avpr"] > max(line["avpr"] for line in lines[1:])
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert plain["overall"]["errors"] == errors
-    assert plain["by_kind"][0].keys() == {"kind", "errors", "found", "avpr", "repaired", "repair_error"}
-    assert plain["by_column"][0].keys() == {*plain["by_kind"][0], "column", "precision"} - {"kind"}
+    assert plain["by_kind"][0].keys() == {
+        "kind", "errors", "found", "avpr", "repaired", "closer", "repair_error",
+    }  # fmt: skip
+    assert plain["by_column"][0].keys() == {*plain["by_kind"][0], "column", "precision", "right_changed"} - {"kind"}
     with pytest.raises(NotFittedError):
         mender.findings(table)
 

@@ -15,7 +15,7 @@ import pytest
 from cellmend import load
 from cellmend.errors import FileError
 from cellmend.files.formats import read_file
-from cellmend.files.layout import Asked
+from cellmend.files.layout import Asked, find_layout
 from cellmend.streaming import open_in_pieces
 from tests.test_cli import here
 
@@ -103,6 +103,35 @@ def test_of_several_sheets_the_first_with_content_is_read_which_is_said(tmp_path
     assert file.table["size"].to_pylist() == list(range(9))
     assert file.notes[0] == "of 2 sheets with content Sales is read (--sheet)"
     assert file.notes[1:] == ("2 title rows skipped: Sales 2024", "1 row below the table skipped: Total")
+
+
+def test_a_cover_is_no_table_if_a_later_sheet_has_one(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(workbook(tmp_path / "a.xlsx"))
+    book["Notes"].append(["Quarterly report"])
+    book["Notes"].append(["Prepared by", "HR"])
+    book.save(tmp_path / "b.xlsx")
+    file = read_file(tmp_path / "b.xlsx")
+    assert file.table["size"].to_pylist() == list(range(9))
+    assert file.notes[0] == "of 3 sheets with content Sales is read (--sheet)"
+
+
+def test_a_remark_below_the_total_of_a_sheet_is_no_row_of_it(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(workbook(tmp_path / "a.xlsx"))
+    for row in ([], ["* preliminary figures"]):
+        book["Sales"].append(row)
+    book.save(tmp_path / "b.xlsx")
+    file = read_file(tmp_path / "b.xlsx")
+    assert file.table["size"].to_pylist() == list(range(9))
+    assert file.notes[-1] == "3 rows below the table skipped: Total"
+
+
+def test_a_sparse_last_row_is_no_remark() -> None:
+    rows = [["a", "b", "c"], *[["x", "", ""], ["y", "1", ""]] * 4, ["z", "", ""]]
+    assert find_layout(rows, rows, len(rows)).last == len(rows)
+    full = [["a", "b", "c"], *[["7", "1", "2"]] * 8, ["8", "", ""]]
+    assert find_layout(full, full, len(full)).last == len(full)  # a number is no remark
 
 
 @pytest.mark.parametrize("sheet", ["Costs", "3"])

@@ -38,7 +38,7 @@ def changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> set[tuple[int, s
 def test_only_cells_suspicious_enough_are_repaired_and_the_others_say_what_they_probably_were(fitted) -> None:
     table = spoiled()
     all_of_them = cautious(fitted, repair_from=0.01).mend(table, suspicion=0.02)
-    least = sorted(each.suspicion for each in all_of_them.found if each.repair is not None)[-2]
+    least = sorted(each.suspicion for each in all_of_them.found if each.repair is not None)[-1]
     strict = cautious(fitted, repair_from=least).mend(table, suspicion=0.02)
     assert [(each.row, each.column) for each in strict.found] == [(each.row, each.column) for each in all_of_them.found]
     repaired = {(each.row, each.column) for each in strict.found if each.repair is not None}
@@ -47,6 +47,15 @@ def test_only_cells_suspicious_enough_are_repaired_and_the_others_say_what_they_
     assert changed_cells(table, strict.repaired) <= repaired
     left = [each for each in strict.found if each.repair is None and each.suspicion < least]
     assert any("Left as it is: it may be right; if not, it was probably" in each.reason for each in left)
+
+
+def test_a_placeholder_is_flagged_and_left_like_a_gap(fitted) -> None:
+    table = mixed_table()
+    table.loc[11, "city"] = "***"
+    mended = cautious(fitted, repair_from=0.01).mend(table, top=5)
+    finding = next(each for each in mended.found if (each.row, each.column) == (11, "city"))
+    assert (finding.cause, finding.repair) == ("default", None)
+    assert finding.reason.endswith("Abstained: what stands for nothing is left like a gap")
 
 
 def test_by_default_no_cell_is_changed_that_is_flagged_with_less_than_nine_tenths(fitted) -> None:

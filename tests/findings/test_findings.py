@@ -245,11 +245,11 @@ def test_a_cell_without_a_confident_repair_is_flagged_and_left(table) -> None:
     assert mender.repair(table).loc[3, "city"] == "Atlantis"
 
 
-def test_a_value_is_open_if_no_level_reaches_one_half_or_the_interval_is_as_wide_as_the_column(fitted) -> None:
+def test_a_value_is_open_if_no_level_reaches_four_fifths_or_the_interval_is_as_wide_as_the_column(fitted) -> None:
     level = next(c for c in fitted.encoder_.columns if c.levels)
     real = next(c for c in fitted.encoder_.columns if c.kind == "real")
-    assert level.is_open(-1.0, 1.0, 0.4)
-    assert not level.is_open(-1.0, 1.0, 0.6)
+    assert level.is_open(-1.0, 1.0, 0.79)
+    assert not level.is_open(-1.0, 1.0, 0.81)
     width = real.knots[-1] - real.knots[0]
     assert real.is_open(0.0, 0.71 * width, 0.0)
     assert not real.is_open(0.0, 0.69 * width, 0.0)

@@ -67,6 +67,11 @@ def test_nothing_is_made_of_itself_or_of_something_else(cause: object) -> None:
     assert cause.log_chance("KINGS", "Manhattan") == NEVER
 
 
+@pytest.mark.parametrize("meant", ["HH", "BY", "AB"])
+def test_of_a_text_without_a_letter_left_no_slip_tells_what_was_meant(meant: str) -> None:
+    assert all(cause.log_chance("XX", meant) == NEVER for cause in SLIPS)
+
+
 @given(st.text("abAB1 *", max_size=8), st.integers(0, 8), st.text("abAB1 ", max_size=3))
 def test_what_a_cause_undoes_it_can_have_made(seen: str, place: int, likely: str) -> None:
     for cause in SLIPS:

@@ -86,6 +86,13 @@ def test_what_is_no_number_is_suspect_and_knows_what_is_written_nearly_so() -> N
     assert "which is no number" in odd.reason
 
 
+def test_a_letter_in_place_of_a_digit_tells_nothing() -> None:
+    table = checked({"paid": ["0"] * 60 + ["1"] * 40 + ["x"]})
+    assert [(each.row, each.meant) for each in table.suspects] == [(100, ())]
+    letters = checked({"colour": ["E"] * 300 + ["F"] * 300 + ["G"] * 300 + ["x"]})
+    assert [each.meant for each in letters.suspects] in ([], [()])
+
+
 def test_a_date_that_cannot_be_is_suspect() -> None:
     dates = [f"2024-03-{day:02}" for day in range(1, 29)] * 3
     table = checked({"day": [*dates, "2024-03-99"]})

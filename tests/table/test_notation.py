@@ -55,6 +55,21 @@ def test_numbers_are_read_as_they_are_written(texts: list[str], values: list[flo
     assert read(*texts) == (values, [])
 
 
+def test_levels_that_differ_in_the_sign_before_a_number_are_no_numbers() -> None:
+    texts = ["<=50K"] * 30 + [">50K"] * 15
+    for typo in ("<=5K", ">550K", "<=50H"):
+        assert isinstance(learn_notation(pa.array([*texts, typo])), Words)
+    measured = ["<5", "5", "7", "12", "31", ">100", "44", "18"]
+    assert isinstance(learn_notation(pa.array(measured)), Numbers)
+
+
+@pytest.mark.parametrize("text", ["2026-03-01T00:05:00Z", "2026-03-01T00:05:00+00:00", "2026-03-01 00:05:00Z"])
+def test_times_that_name_the_zone_of_greenwich_are_dates(text: str) -> None:
+    notation = learn_notation(pa.array([text.replace(":05:", f":{minute:02}:") for minute in range(60)]))
+    assert isinstance(notation, Dates)
+    assert notation.write(notation.read(pa.array([text])).values[0].as_py(), None) == text
+
+
 def test_gaps_are_spelled_in_many_ways() -> None:
     assert read("1", "N/A", "nan", "", None, "NULL", "?", "-", " ", "2", "3", "4") == (
         [1, *[None] * 8, 2, 3, 4],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +27,7 @@ from cellmend.table.values import family, level_text, plain
 
 SHOWN_COLUMNS = 5  # in which a cause acted most often
 RIGHT = 0.05  # standard deviations that a repaired number may be off
+COUNTS = ("errors", "right_changed")  # the other measures are shares
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
 BASELINES = tuple(
     name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", CEILING, *ROWS_ONLY)
@@ -48,6 +49,7 @@ class Outcome:
     kinds: Ints
     found: Mask
     truth: Floats
+    dirty: Floats  # what was put in
     repair: Floats  # NaN: none was made
     is_number: Mask
 
@@ -56,6 +58,11 @@ class Outcome:
         """Which repairs are as good as what stood there."""
         return np.abs(self.repair - self.truth) <= np.where(self.is_number, RIGHT, 0.0)
 
+    @property
+    def closer(self) -> Mask:
+        """Which repairs are closer to what stood there than the error was."""
+        return np.abs(self.repair - self.truth) < np.abs(self.dirty - self.truth)
+
     def measures(self, chosen: Mask) -> dict[str, float | None]:
         """How many of the chosen errors (E,) there are, which share is found, and how well those are repaired."""
         found = chosen & self.found
@@ -63,6 +70,7 @@ class Outcome:
             "errors": int(chosen.sum()),
             "found": _share(self.found[chosen]),
             "repaired": _share(self.right[found]),
+            "closer": _share(self.closer[chosen & np.isfinite(self.repair)]),
             "repair_error": repair_error(self.truth[found], self.repair[found]),
         }
 
@@ -82,31 +90,41 @@ def follow(errors: Injected, flagged: Mask, repaired: pa.Table, has_repair: Mask
     parts = []
     for target in errors.targets:
         rows = np.flatnonzero(errors.mask[:, target.place])
-        truth, repair = _standardised(target, rows, repaired[target.name].take(pa.array(rows)))
+        dirty, repair = (
+            _standardised(target, rows, each[target.name].take(pa.array(rows))) for each in (errors.table, repaired)
+        )
         parts.append(
             Outcome(
                 columns=np.full(len(rows), target.place),
                 kinds=errors.kinds[rows, target.place].astype(np.int64),
                 found=flagged[rows, target.place],
-                truth=truth,
+                truth=_standardised_truth(target, rows),
+                dirty=dirty,
                 repair=np.where(has_repair[rows, target.place], repair, np.nan),
                 is_number=np.full(len(rows), target.holds_numbers),
             )
         )
-    names = ("columns", "kinds", "found", "truth", "repair", "is_number")
+    names = [field.name for field in fields(Outcome)]
     return Outcome(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _standardised(target: Target, rows: Ints, cells: pa.ChunkedArray) -> tuple[Floats, Floats]:
-    """What stood in these rows, and what cells (n,) put there; see Outcome."""
+def _standardised_truth(target: Target, rows: Ints) -> Floats:
+    """What stood in these rows; see Outcome."""
+    if not target.holds_numbers:
+        return np.ones(len(rows))
+    mean, sd = target.mean_and_sd
+    return (target.numbers(rows) - mean) / sd
+
+
+def _standardised(target: Target, rows: Ints, cells: pa.ChunkedArray) -> Floats:
+    """What cells (n,) put into these rows; see Outcome."""
     put = target.read(cells)
     if target.holds_numbers:
         mean, sd = target.mean_and_sd
-        standardised = (as_numbers(put) - mean) / sd
-        return (target.numbers(rows) - mean) / sd, np.nan_to_num(standardised)  # no number is as bad as the mean
+        return np.nan_to_num((as_numbers(put) - mean) / sd)  # no number is as bad as the mean
     stood = plain(target.understood).take(pa.array(rows)).to_pylist()
     same = [level_text(one) == level_text(other) for one, other in zip(stood, put.to_pylist(), strict=True)]
-    return np.ones(len(rows)), np.array(same, dtype=np.float64)
+    return np.array(same, dtype=np.float64)
 
 
 def _share(holds: Mask) -> float | None:
@@ -119,8 +137,8 @@ class Evaluation:
 
     rows: int
     columns: int
-    by_kind: pa.Table  # kind, errors, found, avpr, repaired, repair_error
-    by_column: pa.Table  # column, errors, found, precision, avpr, repaired, repair_error
+    by_kind: pa.Table  # kind, errors, found, avpr, repaired, closer, repair_error
+    by_column: pa.Table  # column, errors, found, precision, avpr, repaired, closer, right_changed, repair_error
     by_cause: pa.Table  # cause, flagged, precision, columns: which causes the findings name, and where
     overall: dict[str, float]  # NaN where there is nothing to measure
     baselines: pa.Table | None  # method, avpr, repaired, repair_error; the latter of all errors in modelled columns
@@ -150,6 +168,9 @@ def evaluate(
                   kind with the errors of other kinds left out
     repaired      share of the found errors whose repair is right: the same text or level, or a number off by at most
                   5 % of the column's standard deviation; to abstain is not right
+    closer        share of the repairs of errors that are closer to what stood there than the error was; of a level or a
+                  text, that are right. Of all columns together: the median of the columns
+    right_changed cells that were right, and got a repair; the table's own errors count among them
     repair_error  of the found errors that got a repair: squared error of numbers over that of the mean, and share
                   wrong of levels
 
@@ -176,9 +197,9 @@ def evaluate(
         rows=errors.table.num_rows,
         columns=errors.table.num_columns,
         by_kind=by_kind(errors, outcome, mended.matrix),
-        by_column=by_column(errors, outcome, mended.matrix, flagged),
+        by_column=by_column(errors, outcome, mended.matrix, flagged, has_repair),
         by_cause=by_cause(errors, mended.found),
-        overall=overall(errors, outcome, mended, flagged),
+        overall=overall(errors, outcome, mended, flagged, has_repair),
         baselines=_compare(errors, fitted, mended.matrix, baselines, seed) if baselines else None,
     )
 
@@ -218,10 +239,10 @@ def by_kind(errors: Injected, outcome: Outcome, suspicion: Floats) -> pa.Table:
             avprs = cell_avprs(np.where(errors.mask & ~own, -1.0, suspicion), own)
             measures = outcome.measures(outcome.kinds == number)
             lines.append({"kind": name, "avpr": float(np.nanmean(avprs))} | measures)
-    return _as_table(lines, {"kind": pa.string()}, ("errors", "found", "avpr", "repaired", "repair_error"))
+    return _as_table(lines, {"kind": pa.string()}, ("errors", "found", "avpr", "repaired", "closer", "repair_error"))
 
 
-def by_column(errors: Injected, outcome: Outcome, suspicion: Floats, flagged: Mask) -> pa.Table:
+def by_column(errors: Injected, outcome: Outcome, suspicion: Floats, flagged: Mask, has_repair: Mask) -> pa.Table:
     """The measures of each column that errors were made in, or cells flagged in."""
     avprs, lines = cell_avprs(suspicion, errors.mask), []
     for place, name in enumerate(errors.table.column_names):
@@ -229,8 +250,10 @@ def by_column(errors: Injected, outcome: Outcome, suspicion: Floats, flagged: Ma
             precision = _share(errors.mask[flagged[:, place], place])
             avpr = None if np.isnan(avprs[place]) else float(avprs[place])
             measures = outcome.measures(outcome.columns == place)
-            lines.append({"column": name, "precision": precision, "avpr": avpr} | measures)
-    shown = ("errors", "found", "precision", "avpr", "repaired", "repair_error")
+            changed = int((has_repair & ~errors.mask)[:, place].sum())
+            line = {"column": name, "precision": precision, "avpr": avpr, "right_changed": changed}
+            lines.append(line | measures)
+    shown = ("errors", "found", "precision", "avpr", "repaired", "closer", "right_changed", "repair_error")
     return _as_table(lines, {"column": pa.string()}, shown)
 
 
@@ -254,16 +277,23 @@ def by_cause(errors: Injected, found: Sequence[Finding]) -> pa.Table:
     return pa.table([pa.array(cells, type_) for cells, type_ in zip(columns, types.values(), strict=True)], list(types))
 
 
+def _middle(shares: Sequence[float | None]) -> float | None:
+    """The median of the columns that have one."""
+    known = [each for each in shares if each is not None]
+    return float(np.median(known)) if known else None
+
+
 def _as_table(lines: Sequence[Mapping[str, Any]], first: Mapping[str, pa.DataType], numbers: Sequence[str]) -> pa.Table:
-    types = dict(first) | {name: pa.int64() if name == "errors" else pa.float64() for name in numbers}
+    types = dict(first) | {name: pa.int64() if name in COUNTS else pa.float64() for name in numbers}
     return pa.table({name: pa.array([line[name] for line in lines], type_) for name, type_ in types.items()})
 
 
-def overall(errors: Injected, outcome: Outcome, mended: Mended, flagged: Mask) -> dict[str, float]:
+def overall(errors: Injected, outcome: Outcome, mended: Mended, flagged: Mask, has_repair: Mask) -> dict[str, float]:
     """The measures of all errors together."""
     measures = outcome.measures(np.ones(len(outcome.found), dtype=bool))
     flagged_cells, hits = int(flagged.sum()), int(outcome.found.sum())
     precision = hits / flagged_cells if flagged_cells else np.nan
+    right_changed = int((has_repair & ~errors.mask).sum())
     found = {
         "errors": measures["errors"],
         "flagged": flagged_cells,
@@ -275,6 +305,9 @@ def overall(errors: Injected, outcome: Outcome, mended: Mended, flagged: Mask) -
         "false_share": 1 - precision,
         "expected_false_share": mended.expected_false / flagged_cells if flagged_cells else np.nan,
         "repaired": measures["repaired"],
+        "closer": _middle([outcome.measures(outcome.columns == d)["closer"] for d in np.unique(outcome.columns)]),
+        "right_changed": right_changed,
+        "right_changed_share": right_changed / errors.mask.size,
         "repair_error": measures["repair_error"],
     }
     return {name: np.nan if value is None else value for name, value in found.items()}

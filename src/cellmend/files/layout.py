@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cellmend.errors import FileError
 
 MOST_TITLES, MOST_FOOTERS = 20, 10  # rows above and below a table
+MOST_REMARKS = 3  # of one cell among them
 TOTAL = re.compile(
     r"\s*((grand|sub)\s*-?\s*total|totals?|sum|summe|gesamt|gesamtsumme|insgesamt|total général|totale|totaal|suma|"
     r"somme|soma|итого|всего|合计|总计)\s*:?\s*",
@@ -46,7 +47,8 @@ def find_layout(top: Sequence[Fields], bottom: Sequence[Fields], rows: int) -> L
     """
     width = Counter(len(fields) for fields in (*top, *bottom)).most_common(1)[0][0]
     above = next((place for place, fields in enumerate(top[:MOST_TITLES]) if not _is_title(fields, width)), 0)
-    below = next((n for n, fields in enumerate(bottom[:-MOST_FOOTERS:-1]) if not _is_footer(fields, width)), 0)
+    full = sum(_filled(fields) == 1 for fields in bottom) <= MOST_REMARKS  # or single cells are the table's own
+    below = next((n for n, fields in enumerate(bottom[:-MOST_FOOTERS:-1]) if not _is_footer(fields, width, full)), 0)
     if above + below >= rows - 1:
         return Layout(0, rows, ())
     notes = [
@@ -71,10 +73,14 @@ def _is_title(fields: Fields, width: int) -> bool:
     )
 
 
-def _is_footer(fields: Fields, width: int) -> bool:
-    """Is it empty, a remark of fewer cells, or a sum of those above?"""
+def _is_footer(fields: Fields, width: int, full: bool) -> bool:
+    """Is it empty, a remark of fewer cells, or a sum of those above?
+
+    Below rows of several cells, as `full` says, a remark may also have empty cells behind it.
+    """
     filled = _filled(fields)
-    is_remark = len(fields) < width and filled <= (width - 1) // 2
+    alone = full and filled == 1 and fields[0].strip() != "" and not fields[0].strip()[0].isdecimal()
+    is_remark = (len(fields) < width or alone) and filled <= (width - 1) // 2
     first = next((cell for cell in fields if cell.strip()), "")
     return width > 1 and (filled == 0 or is_remark or (TOTAL.fullmatch(first) is not None and filled < width))
 

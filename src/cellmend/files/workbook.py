@@ -20,6 +20,7 @@ from cellmend.files.places import first_line
 
 FLAGGED, REPAIRED = "FFF2CC", "D9EAD3"  # colours of cells that were left as found, and of those that were changed
 AUTHOR = "cellmend"
+FEWEST_ROWS = 3  # of several cells, in a sheet that holds a table and is no cover
 
 Marks = Mapping[tuple[int, int], str]  # row and column of flagged cells, and what is said of them
 
@@ -114,13 +115,14 @@ def _is_filled(row: Sequence[Any]) -> bool:
 
 
 def choose_sheet(sheets: Mapping[str, list[Any]], asked: str | None, name: str) -> tuple[str, list[str]]:
-    """The title of the sheet that was asked for, by name or number, or of the first with content; and a note."""
+    """The title of the sheet that was asked for, by name or number, or of the first with a table; and a note."""
     titles = list(sheets)
     used = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
+    tables = [title for title in used if sum(len(row) - row.count(None) > 1 for row in sheets[title]) >= FEWEST_ROWS]
     if not titles:
         raise FileError(f"{name} must hold a sheet with a table; it has none.")
     if asked is None:
-        title = used[0] if used else titles[0]
+        title = (*tables, *used, *titles)[0]
         return title, [f"of {len(used)} sheets with content {title} is read (--sheet)"] if len(used) > 1 else []
     if asked in titles:
         return asked, []

@@ -46,6 +46,7 @@ def explain(
         else:
             rounded = words.rounded(column, value, expected)
             repair = _repair(expected, column, words, abstain) if rounded is None else rounded
+            repair = None if abstain and cause == named.DEFAULT else repair  # a guess would fill a gap
             why = f"{suspect.reason}; {usual_for(given, usual)}"
     else:
         repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
@@ -54,7 +55,7 @@ def explain(
             repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
             cause = named.POINT
     if repair is None:
-        why = f"{why}. Abstained: {_no_repair(expected, column, words)}"
+        why = f"{why}. Abstained: {_no_repair(expected, column, words, cause)}"
     return Finding(
         row=expected.row,
         column=column.name,
@@ -120,11 +121,15 @@ def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) 
     return None if meant is None else words.write(column, meant)
 
 
-def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
+def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cause: str) -> str:
+    if cause == named.DEFAULT:
+        return "what stands for nothing is left like a gap"
     if not column.levels:
         return "the rest of the row does not tell the value"
-    named = [shortened(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]
-    return f"{_listed(named)} are all possible" if len(named) > 1 else "no value is likely"
+    likely = [shortened(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]
+    if len(likely) > 1:
+        return f"{_listed(likely)} are all possible"
+    return f"{likely[0]} is likely, but not sure enough" if likely else "no value is likely"
 
 
 def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
@@ -139,8 +144,8 @@ def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
     """What is usual at a cell: likely levels with probabilities, or an interval."""
     if expected.likely:
         levels = [(words.write(column, level), chance) for level, chance in expected.likely]
-        named = [f"{shortened(level)} ({100 * chance:.0f} %)" for level, chance in levels if chance >= LEAST_LIKELY]
-        return " or ".join(named)
+        likely = [f"{shortened(level)} ({100 * chance:.0f} %)" for level, chance in levels if chance >= LEAST_LIKELY]
+        return " or ".join(likely)
     return f"{words.say(column, expected.low)} to {words.say(column, expected.high)}"
 
 

@@ -73,7 +73,7 @@ class Wording:
         self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect], flagged: NDArray[np.bool_]
     ) -> Meant:
         """Of cells `flagged` (n, D) of these rows the model values that may have been meant, by place in `rows` and
-        model column: those that a suspect names, or all of a column that has few numbers."""
+        model column: those that a suspect names, of a column that has few numbers among these, or else all of them."""
         places = {row: place for place, row in enumerate(rows.tolist())}
         columns = {position: d for d, position in enumerate(self.encoder.positions)}
         few = {
@@ -82,11 +82,13 @@ class Wording:
             if column.few
             for place in np.flatnonzero(flagged[:, d]).tolist()
         }
-        return {
+        told = {
             (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
             for (row, position), suspect in suspects.items()
             if row in places and position in columns and suspect.meant and not suspect.is_told
-        } | few
+        }
+        both = {cell: [value for value in told[cell] if value in few[cell]] for cell in told.keys() & few.keys()}
+        return told | few | {cell: values for cell, values in both.items() if values}
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
         """The repairs of each column, by its place in the table."""

@@ -37,7 +37,7 @@ from cellmend.table.values import Level, family, level_text, plain, rounded_text
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
-CONFIDENT = 0.5  # probability of the best level, or the row leaves the value open
+CONFIDENT = 0.8  # probability of the best level, or the row leaves it open: a wrong repair hides an error that is seen
 WIDEST = 0.7  # of the column's whole width may be left open by the row
 SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
 WIDEST_SLIP = 0.15  # how often digits may fit by chance

@@ -60,7 +60,7 @@ def _near(texts: Sequence[str], words: Sequence[str]) -> list[list[int]]:
         folded = [text.casefold() for text in piece], [word.casefold() for word in words]
         distance = cdist(*folded, scorer=OSA.distance, score_cutoff=int(allowed.max(initial=1)), dtype=np.int32)
         for text, row, most in zip(piece, distance, allowed, strict=True):
-            places = np.flatnonzero(row <= most)
+            places = np.flatnonzero((row <= most) & (row < lengths))  # a letter is left, or it tells nothing
             places = places[np.argsort(row[places], kind="stable")]
             near.append([place for place in places.tolist() if _differ(text, words[place])])
     return near

@@ -22,7 +22,9 @@ LOOKED_AT = 1000  # different texts from which the form of dates is told
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y",
          "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%Y-%m",
          "%Y%m%d")  # fmt: skip
-TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", "T%H:%M", " %H:%M:%S.%f", "T%H:%M:%S.%f", " %I:%M %p")
+TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", "T%H:%M", " %H:%M:%S.%f", "T%H:%M:%S.%f", " %I:%M %p",
+         "T%H:%M:%SZ", "T%H:%M:%S.%fZ", " %H:%M:%SZ", "T%H:%M:%S+00:00", "T%H:%M:%S.%f+00:00",
+         " %H:%M:%S+00:00")  # fmt: skip
 LONGEST = 60  # letters of a date
 EPOCH = datetime.datetime(1970, 1, 1)
 DAY = datetime.timedelta(days=1)

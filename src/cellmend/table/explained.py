@@ -234,7 +234,8 @@ class Column:
                 cause, seen = SLIPS[self.cause[order[0]]], self.texts[text]
                 meant = tuple(dict.fromkeys(self.pairs[pair].meant for pair in order))
                 words = cause.words(seen, meant[0])
-                found[seen] = Verdict(round(float(1 - self.clean[text]), 6), meant, cause.name, words)
+                told = meant if len(seen) > 1 else ()  # one letter in place of another tells nothing
+                found[seen] = Verdict(round(float(1 - self.clean[text]), 6), told, cause.name, words)
         return found
 
 

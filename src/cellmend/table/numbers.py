@@ -41,6 +41,7 @@ _CELL = re.compile(
     rf"(?:[<>≤≥~≈]=?\s*)?(?P<sign>[+-]?)(?P<before>[{CURRENCIES}]?)\s*"
     rf"(?P<number>[+-]?[\d.,{GROUPS}]*\d[.,]*(?:[eE][+-]?\d+)?)\s*(?P<after>\D*)"
 )
+_SIGNS = re.compile(r"[<>≤≥~≈=]*")
 _POINT = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[,{GROUPS}]\d{{3}})+|\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[.{GROUPS}]\d{{3}})+|\d*)(?:,\d*)?(?:[eE][+-]?\d+)?")
 _SURELY_COMMA = re.compile(
@@ -203,6 +204,8 @@ def learn_numbers(
             [t for t, o in zip(levels, others, strict=True) if o], counts[others], cells
         ):
             return None
+        if _signs_tell([t for t, s in zip(levels, said, strict=True) if s], read, times):
+            return None
         if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
             return None
     before, after = _written_unit([level for level, each in zip(levels, said, strict=True) if each], read, times)
@@ -256,6 +259,16 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
     return share > CODE_SHARE or phones or are_codes([part.number + part.unit for part in read], times)
+
+
+def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> bool:
+    """Do most cells say a number that stands with different signs, such as <=50K and >50K? Then they are levels."""
+    signs: dict[str, set[str]] = {}
+    for text, part, count in zip(texts, read, times.tolist(), strict=True):
+        if count >= USUAL * times.sum():
+            signs.setdefault(part.number + part.unit, set()).add(_SIGNS.match(text.strip())[0])  # type: ignore[index]
+    told = [len(signs.get(part.number + part.unit, ())) > 1 for part in read]
+    return bool(2 * times[told].sum() > times.sum())
 
 
 def _is_a_form(others: Sequence[str], counts: NDArray[np.int64], cells: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cellmend.table.causes.base import NEVER
+from cellmend.table.causes.named import DEFAULT
 
 PLACEHOLDERS = 50  # signs or runs of a sign that stand for nothing, such as *** and ??
 SENTINELS = 100  # numbers that programs leave: -1, 9999, 11111111
@@ -23,7 +24,7 @@ class Default:
     -inf
     """
 
-    name: str = "default"
+    name: str = DEFAULT
 
     def log_chance(self, seen: str, meant: str) -> float:
         core = seen.lstrip("-")

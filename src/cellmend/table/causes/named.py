@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
+DEFAULT = "default"
 REPEATED, FORM, SLIPPED = "repeated", "form", "slipped"
 POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
 
@@ -22,7 +23,7 @@ MEANINGS: Mapping[str, str] = {
     "reversed": "the text backwards",
     "scrambled": "letters typed at random",
     "truncated": "the end of a text cut off",
-    "default": "a placeholder that a program or a person left",
+    DEFAULT: "a placeholder that a program or a person left",
     "noise": "a number that is none of the few that the column has",
     "unit": "a number in another unit",
     "sign": "a number with the wrong sign",

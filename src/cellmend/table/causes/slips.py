@@ -109,7 +109,7 @@ class Replaced:
                     yield seen[:place] + letter + seen[place + 1 :]
 
     def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with another letter"
+        return f"{meant} with another letter" if len(meant) > 1 else "one of the others, mistyped"
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,12 @@ class Throughout:
         if len(changes) != 1:
             return NEVER
         new, old = next(iter(changes))
-        if meant.count(old) < 2 or seen.count(old) or new in meant:
+        if meant.count(old) < 2 or seen.count(old) or new in meant or len(set(meant)) == 1:
             return NEVER
         return -math.log(len(set(meant)) * LETTERS)
 
     def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if place < len(seen) and seen.count(seen[place]) > 1:
+        if place < len(seen) and 1 < seen.count(seen[place]) < len(seen):
             for letter in likely:
                 if letter not in seen:
                     yield seen.replace(seen[place], letter)
@@ -183,6 +183,8 @@ class Several:
     def log_chance(self, seen: str, meant: str) -> float:
         slips = OSA.distance(seen, meant)
         if slips < 2 or slips > max(2, len(meant) // 3) or _has_another_word(seen, meant):
+            return NEVER
+        if slips >= max(len(seen), len(meant)):  # no letter is left that could tell
             return NEVER
         each = math.log(max(len(meant), 1) * LETTERS)
         return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
