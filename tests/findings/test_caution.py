@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -47,6 +48,26 @@ def test_only_cells_suspicious_enough_are_repaired_and_the_others_say_what_they_
     assert changed_cells(table, strict.repaired) <= repaired
     left = [each for each in strict.found if each.repair is None and each.suspicion < least]
     assert any("Left as it is: it may be right; if not, it was probably" in each.reason for each in left)
+
+
+def test_an_extreme_that_other_extremes_of_its_row_bear_out_is_flagged_and_not_overwritten() -> None:
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=400)
+    cars = pd.DataFrame(
+        {"price": 2e4 * np.exp(size / 3), "power": 100 + 25 * size, "weight": 1200 + 200 * size}
+    ).round()
+    cars += rng.normal(0, 1, cars.shape).round()
+    cars.loc[7] = [2_900_000.0, 1500.0, 1995.0]
+    cars.loc[90, "power"] *= 100
+    mended = CellMender(random_state=0, epochs=20).fit(cars).mend(cars, suspicion=0.5)
+    repaired = {(each.row, each.column) for each in mended.found if each.repair is not None}
+    assert {(row, column) for row, column in repaired if row == 7} == set()
+    assert (90, "power") in repaired
+    natural = [each for each in mended.found if each.row == 7]
+    assert natural
+    assert all(
+        "it may be natural, since other numbers of the row lead to an extreme too" in each.reason for each in natural
+    )
 
 
 def test_a_placeholder_is_flagged_and_left_like_a_gap(fitted) -> None:

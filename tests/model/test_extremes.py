@@ -46,6 +46,20 @@ def test_an_extreme_row_that_hangs_together_is_excused_and_a_single_extreme_is_n
     assert after[50].tolist() == [-50.0] * 3, "within the usual range nothing is said"
 
 
+def test_a_number_is_borne_out_by_other_extremes_of_its_row_though_no_line_comes_near_it() -> None:
+    table = cars()
+    table.loc[9, "power"] = table["power"].max()
+    table.loc[5, "power"] *= 8
+    moderate = int(table["weight"].sub(table["weight"].quantile(0.9)).abs().argmin())
+    table.loc[moderate, "power"] *= 8
+    extremes, cells = learned(table)
+    borne_out = extremes.borne_out(cells)
+    assert borne_out[5].all()
+    assert not borne_out[moderate].any(), "the rest of its row is usual"
+    assert not borne_out[9].any()
+    assert not borne_out[50].any()
+
+
 def test_what_a_line_says_is_the_density_of_a_gaussian_around_it() -> None:
     """Of columns that do not need logarithms, by the definition."""
     rng = np.random.default_rng(1)

@@ -79,6 +79,15 @@ def test_a_sum_in_which_the_second_part_is_nearly_always_zero_is_not_told() -> N
     assert "due = price + fee" not in formulas(table)
 
 
+def test_a_rate_of_tips_is_no_rule_where_many_give_none() -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"fare": random.lognormal(2.5, 0.5, ROWS).round(2)})
+    table["tip"] = np.where(random.random(ROWS) < 0.6, (0.15 * table["fare"]).round(2), 0.0)
+    table["total"] = (table["fare"] + table["tip"]).round(2)
+    assert formulas(table) <= {"total = fare + tip", "total is not less than fare"}
+    assert told(table) == {}
+
+
 def test_another_rate_in_some_rows_is_no_error() -> None:
     table = sales()[["net", "price"]]
     table["gross"] = (table["net"] * np.where(np.arange(ROWS) % 12 == 0, 1.07, 1.19)).round(2)

@@ -55,6 +55,16 @@ def test_numbers_are_read_as_they_are_written(texts: list[str], values: list[flo
     assert read(*texts) == (values, [])
 
 
+def test_a_space_behind_a_currency_is_written_again() -> None:
+    assert learn_notation(pa.array(["$ 8.45", "$ 1,200.00", "$ 3.10"])).write(845.6, 2) == "$ 845.60"
+    assert learn_notation(pa.array(["$8.45", "$ 1,200.00", "$3.10"])).write(845.6, 2) == "$845.60"
+
+
+def test_what_is_no_number_is_not_only_written_strangely() -> None:
+    notation = learn_notation(pa.array(["$ 8.45", "$ 12.00", "$ 3.10"] * 30))
+    assert notation.read(pa.array(["845 62", "845.62"])).strange.tolist() == [False, True]
+
+
 def test_levels_that_differ_in_the_sign_before_a_number_are_no_numbers() -> None:
     texts = ["<=50K"] * 30 + [">50K"] * 15
     for typo in ("<=5K", ">550K", "<=50H"):

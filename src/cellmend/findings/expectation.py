@@ -36,6 +36,7 @@ class Expectation:
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
     meant: float  # of the values that may have been meant the likeliest; NaN if there are none
     outside: bool = False  # does the repair itself lie outside of the middle nine tenths, as between two humps?
+    borne_out: bool = False  # is it an extreme number, and does the rest of the row lead to such?
     matter: tuple[int, ...] = ()  # columns that matter most to the expectation; model columns
 
 

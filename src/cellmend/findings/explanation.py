@@ -54,6 +54,8 @@ def explain(
         if slip is not None:
             repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
             cause = named.POINT
+    if abstain and expected.borne_out and not (suspect is not None and suspect.is_told):
+        repair = None
     if repair is None:
         why = f"{why}. Abstained: {_no_repair(expected, column, words, cause)}"
     return Finding(
@@ -112,6 +114,7 @@ def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstai
     chance = expected.likely[0][1] if expected.likely else 0.0
     is_open = column.is_open(expected.low, expected.high, chance) or expected.outside or not _reached(expected, column)
     best = expected.meant if column.few else expected.repair  # of few numbers one that the column has
+    is_open = is_open or (bool(column.few) and not column.fits(best, expected.low, expected.high))
     return None if abstain and is_open else words.write(column, best)
 
 
@@ -122,6 +125,8 @@ def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) 
 
 
 def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cause: str) -> str:
+    if expected.borne_out:
+        return "it may be natural, since other numbers of the row lead to an extreme too"
     if cause == named.DEFAULT:
         return "what stands for nothing is left like a gap"
     if not column.levels:

@@ -129,8 +129,10 @@ class Finder:
             why = [each for each in expected if suspicion[rows[each.row], positions[each.column]] >= least]
             others = [each for each in expected if suspicion[rows[each.row], positions[each.column]] < least]
             ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)
+            borne_out = self.judge.model.extremes.borne_out(cells).tolist()
             for each in [*with_reasons(network, cells, examined.trusted, why), *others]:
-                yield ranks[each.row][each.column], replace(each, row=int(rows[each.row]))
+                natural = borne_out[each.row][each.column]
+                yield ranks[each.row][each.column], replace(each, row=int(rows[each.row]), borne_out=natural)
 
 
 def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:

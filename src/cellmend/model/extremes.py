@@ -76,9 +76,7 @@ class Extremes:
         if not self.places:
             return log_clean
         places = torch.tensor(self.places, device=log_clean.device)
-        values, known = cells.values[:, places].double(), (cells.observed & cells.values.isfinite())[:, places]
-        held = torch.where(known, values, 0.0)
-        extreme = known & ((held < self._of("low", held)) | (held > self._of("high", held)))
+        held, known, extreme = self._extreme(cells)
         rows = extreme.any(-1).nonzero()[:, 0]
         raised = log_clean.clone()
         for first in range(0, len(rows), PIECE):
@@ -91,13 +89,35 @@ class Extremes:
             raised[own] = piece
         return raised
 
+    def borne_out(self, cells: Cells) -> Tensor:
+        """Which cells, (B, D), are extreme numbers where the rest of their row leads to extremes too, near or not."""
+        found = torch.zeros_like(cells.observed)
+        if self.places:
+            held, known, extreme = self._extreme(cells)
+            scaled, line = self._led(held, known)
+            low, high = (self._scaled(self._of(name, held)) for name in ("low", "high"))
+            places = torch.tensor(self.places, device=found.device)
+            found[:, places] = extreme & torch.where(scaled < 0, line < low, line > high)
+        return found
+
+    def _led(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """Model values (B, R) in spreads from the middle, and where the lines lead."""
+        scaled = torch.where(known, self._scaled(held), 0.0).clamp(-FARTHEST, FARTHEST)
+        # Summed one by one: a product of matrices would take the last rows otherwise than the others.
+        return scaled, (scaled.unsqueeze(-2) * self._of("slopes", held)).sum(-1)
+
+    def _extreme(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
+        """The numbers (B, R), 0 where there is none, which of them are known, and which are extreme."""
+        places = torch.tensor(self.places, device=cells.values.device)
+        values, known = cells.values[:, places].double(), (cells.observed & cells.values.isfinite())[:, places]
+        held = torch.where(known, values, 0.0)
+        return held, known, known & ((held < self._of("low", held)) | (held > self._of("high", held)))
+
     def _lines(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         """Whether the lines lead to extremes on the side of model values (B, R), and their log density around them."""
         zero, logs, spread = (self._of(name, held) for name in ("zero", "logs", "spread"))
         above = (held - zero).clamp_min(1e-9)
-        scaled = torch.where(known, self._scaled(held), 0.0).clamp(-FARTHEST, FARTHEST)
-        # Summed one by one: a product of matrices would take the last rows otherwise than the others.
-        line = (scaled.unsqueeze(-2) * self._of("slopes", held)).sum(-1)
+        scaled, line = self._led(held, known)
         far = 1 + scaled.square().sum(-1, keepdim=True) / self.rows
         width = WIDER * self._of("widths", held) * far.sqrt()
         steep = torch.where(logs > 0, -above.log(), 0.0) - spread.log()

@@ -106,7 +106,7 @@ class Numbers(Notation):
         strange = [bool(part and usual and unit_of(part.unit) not in usual) for part in parts]
         kind = pa.int64() if self.whole and not np.isnan(numbers[~missing]).any() else pa.float64()
         filled = pa.array(np.where(missing, 0, numbers), mask=missing).cast(kind, safe=False)
-        return Reading(filled.take(pa.array(place)), (np.array(strange, dtype=bool) & ~missing)[place])
+        return Reading(filled.take(pa.array(place)), (np.array(strange) & ~missing & ~np.isnan(numbers))[place])
 
     def write(self, value: Any, decimals: int | None) -> str:
         """A number as the column writes it, with so many decimals.
@@ -341,8 +341,11 @@ def _written_unit(levels: Sequence[str], read: Sequence[Part], times: NDArray[np
     for part, count in zip(read, times.tolist(), strict=True):
         found[part.before, part.after.strip()] += count
     before, after = found.most_common(1)[0][0]
-    spaced = bool(after) and any(level.strip().endswith(" " + after) for level in levels)
-    return before, f" {after}" if spaced else after
+    texts = [level.strip() for level in levels]
+    behind = {text.partition(before)[2][:1] for text in texts if before and before in text}
+    front = " " if behind == {" "} else ""
+    spaced = bool(after) and any(text.endswith(" " + after) for text in texts)
+    return before + front, f" {after}" if spaced else after
 
 
 def _thousands(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64], decimal: str) -> str:

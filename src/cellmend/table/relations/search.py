@@ -193,19 +193,22 @@ def _spans(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[Trie
 
 def _confirmed(formula: Formula, values: Columns, quantities: Mapping[str, Quantity]) -> Found | None:
     """The formula with its factor and tolerance, if far more rows keep it than would by chance."""
-    own = {name: values[name] for name in formula.columns}
-    told = np.all([np.isfinite(column) for column in own.values()], axis=0) & _tells(formula, own)
-    own = {name: column[told] for name, column in own.items()}
+    known = np.all([np.isfinite(values[name]) for name in formula.columns], axis=0)
+    every = {name: values[name][known] for name in formula.columns}
+    told = _tells(formula, every)
+    own = {name: column[told] for name, column in every.items()}
     if told.sum() < FEWEST:
         return None
     exact = _with_tolerance(_with_factor(formula, own, quantities), own, quantities[formula.result])
     kept = ~exact.broken(own)
     results = len(np.unique(own[exact.result][kept]))
-    if results < FEWEST_RESULTS or kept.mean() < _least_support(exact, quantities[exact.result]):
+    against = int((exact.broken(every) & ~told).sum())  # a tip of 0 keeps no rate of tips
+    support = kept.sum() / (len(kept) + against)
+    if results < FEWEST_RESULTS or support < _least_support(exact, quantities[exact.result]):
         return None
     if _has_another_rule(exact, {name: column[~kept] for name, column in own.items()}, len(kept)):
         return None
-    return _beyond_chance(exact, own, float(kept.mean()))
+    return _beyond_chance(exact, own, float(support))
 
 
 def _least_support(formula: Formula, result: Quantity) -> float:
