@@ -313,4 +313,6 @@ def test_suspicions_go_on_from_what_was_kept() -> None:
         learned.revise(ratio, by_chance, everything)
     again.restore(learned.state())
     assert again.revise(ratio, by_chance, everything) == learned.revise(ratio, by_chance, everything)
-    assert again.settle(ratio, by_chance, everything, rare=0.0) == learned.settle(ratio, by_chance, everything, rare=0.0)
+    assert again.settle(ratio, by_chance, everything, rare=0.0) == learned.settle(
+        ratio, by_chance, everything, rare=0.0
+    )

@@ -12,6 +12,7 @@ from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
+from cellmend.table.relations.constant import Constant, learn_constants
 from cellmend.table.relations.dependencies import Dependency, dependency_suspects
 from cellmend.table.relations.discovery import learn_dependencies
 from cellmend.table.relations.keys import Key, learn_keys
@@ -22,6 +23,7 @@ from cellmend.table.values import family
 
 RELATIONS: dict[str, type[Relation]] = {
     "arithmetic": Arithmetic,
+    "constant": Constant,
     "dependency": Dependency,
     "key": Key,
     "sequence": Series,
@@ -37,7 +39,8 @@ def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     coded = [code_column(table, name) for name in plain]
     coded = [column for column in coded if len(column.values) > 1]
     of_values: list[Relation] = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
-    return [*of_values, *learn_arithmetic(table, schema), *learn_sequences(table, schema)]
+    of_numbers: list[Relation] = [*learn_constants(coded, table), *learn_arithmetic(table, schema)]
+    return [*of_values, *of_numbers, *learn_sequences(table, schema)]
 
 
 @np.errstate(all="ignore")
