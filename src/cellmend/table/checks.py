@@ -16,6 +16,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.causes import named
+from cellmend.table.causes.garbles import told_by_rest
 from cellmend.table.causes.numbers import (
     NumberCause,
     Strays,
@@ -279,7 +280,7 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         texts = [str(cell).strip() for cell in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
-            meant = tuple(words[word] for word in near[:MOST_MEANT])
+            meant = told_by_rest(text, words) or tuple(words[word] for word in near[:MOST_MEANT])
             reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
             if notation.rounded(text) is not None:
                 meant, cause = (), named.DECIMALS

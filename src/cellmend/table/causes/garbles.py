@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from cellmend.table.causes.base import NEVER
 
@@ -12,6 +13,7 @@ KEPT = 0.25  # of the letters of a text that is typed at random
 FEWEST_CHANGED = 3  # letters, or it is a slip
 FEWEST_LETTERS = 6  # of a word; of a shorter one, such as a code, nothing is left that tells it
 SHORTEST = 4  # letters that are left of a text that is cut off
+FEWEST_LEFT = 3  # signs that are left of a number, to tell it
 CUT = 2  # letters at least that are gone, or it is a slip
 
 
@@ -67,6 +69,25 @@ class Truncated:
 
     def words(self, seen: str, meant: str) -> str:
         return f"{meant} cut off"
+
+
+def told_by_rest(text: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The one value that has all signs of a garbled text in their order, however often each was typed; none if there is
+    another.
+
+    >>> told_by_rest("33..66", ["31.7", "39.6", "55.5"]), told_by_rest("33..", ["31.7", "39.6", "55.5"])
+    (('39.6',), ())
+    """
+    left = [sign for sign, _ in groupby(text)]
+    if len(left) < FEWEST_LEFT:
+        return ()
+    fitting = [value for value in values if _stand_in_order(left, value)]
+    return tuple(fitting) if len(fitting) == 1 else ()
+
+
+def _stand_in_order(signs: Sequence[str], value: str) -> bool:
+    rest = iter(value)
+    return all(sign in rest for sign in signs)
 
 
 def shape_of(text: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.relations.coding import Codes, Coded
+from cellmend.table.relations.coding import Coded, Codes
 from cellmend.table.relations.quantities import Bools, numbers_of
 from cellmend.table.values import family, level_text, shortened
 
@@ -139,4 +139,4 @@ def _by_chance(differs: Bools, groups: Codes) -> float:
     rows, found = rows[rows > 0], found[rows > 0]
     expected = rows * differs.mean()
     statistic = ((found - expected) ** 2 / (expected * (1 - differs.mean()))).sum()
-    return float(chi2.sf(statistic, max(len(rows) - 1, 1)))
+    return float(chdtrc(max(len(rows) - 1, 1), statistic))
