@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 
 from cellmend.decisions.habits import TRAITS, Floats, shape_of
@@ -23,7 +24,7 @@ TREES = 100
 TRIED = 0.4  # of all traits, at each branch of a tree
 SUSPICION = len(TRAITS) + CELL_TRAITS.index("suspicion")  # its place among the traits
 PIECE = 100_000  # cells that are looked at at once
-COMPANY = MARKS.index("company")
+CAUSE, COMPANY = MARKS.index("cause"), MARKS.index("company")
 FEW = 0.5  # decisions that are added where decisions are counted
 PRIOR = 2.0  # decisions by which the rate of a column is drawn to that of all
 SIDES = 0.5  # suspicion from which the model holds a cell to be wrong
@@ -114,12 +115,14 @@ class Lesson:
     def revise(self, seen: Seen) -> Floats:
         """The suspicion of all cells after what was decided of some, (N, D); that of empty cells stays.
 
-        Where decisions speak against a cell it does not fall; a cell that was not suspicious must be surer than others.
+        It falls only where flagged cells were decided to be right, and not where decisions speak against a cell. A cell
+        that was not suspicious must be surer than others.
         """
         learned, before = self.learned(seen), seen.suspicion
         odds = self._trust.odds(_told_apart(before), _bounded(learned))
         revised: Floats = 1 / (1 + np.exp(-odds))
-        revised = np.where(learned > self._usual, np.maximum(revised, before), revised)
+        borne_out = (learned > self._usual) | ((before >= SIDES) & ~self._may_fall(seen))
+        revised = np.where(borne_out, np.maximum(revised, before), revised)
         unmoved = (revised < SURER) & (before < SIDES)
         revised[unmoved] = np.minimum(revised, before)[unmoved]
         present = np.stack([column.places >= 0 for column in seen.columns], axis=1)
@@ -133,12 +136,21 @@ class Lesson:
     @cached_property
     def _trust(self) -> Trust:
         """By what trees say of decided cells that they have not seen."""
-        wrong, shares, suspicion = (
-            np.array(each, dtype=np.float64)
-            for each in zip(*((e.wrong, e.weight, e.traits[SUSPICION]) for e in self.examples), strict=True)
-        )
         unseen = np.nan_to_num(self._forest.oob_decision_function_[:, 1], nan=self._usual)
-        return weigh(np.maximum(suspicion, NOTHING_AGAINST), _bounded(unseen), wrong, shares)
+        of_each = [(each.traits[SUSPICION], each.wrong, each.weight) for each in self.examples]
+        before, wrong, shares = np.array(of_each, dtype=np.float64).T
+        return weigh(np.maximum(before, NOTHING_AGAINST), _bounded(unseen), wrong, shares)
+
+    def _may_fall(self, seen: Seen) -> NDArray[np.bool_]:
+        """Cells of a column or of a cause of which a flagged cell was decided to be right, (N, D)."""
+        excused = [each for each in self.examples if each.traits[SUSPICION] >= 0 and not each.wrong]
+        columns, causes = {each.column for each in excused}, {each.marks[CAUSE] for each in excused}
+        may_fall = np.full(seen.suspicion.shape, "" in causes)
+        if seen.causes:
+            rows, places = np.array(list(seen.causes)).T
+            may_fall[rows, places] = [cause in causes for cause in seen.causes.values()]
+        may_fall[:, sorted(columns)] = True
+        return may_fall
 
     def _said(self, seen: Seen, place: int) -> Floats:
         """What decisions say of the cells of a column, (N, MARKS + 1): by each mark, and of the column."""
@@ -149,7 +161,7 @@ class Lesson:
             said[:, number] = np.array([*by_text, 0.0])[column.places]
         for (row, own), cause in seen.causes.items():
             if own == place:
-                said[row, COMPANY - 1] = net(*tallies[COMPANY - 1].get(cause, (0, 0)))
+                said[row, CAUSE] = net(*tallies[CAUSE].get(cause, (0, 0)))
         if telling := self.portrait.telling[place]:
             said[:, COMPANY] = _beside(seen, telling[0].telling, place, tallies[COMPANY])
         said[:, -1] = self._rate(*self._of_columns[place])

@@ -231,7 +231,7 @@ def _repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Iterator[Repairs]:
                 guesses.get(each.decision.cell),
             )
             for each in taught.known
-            if each.example is not None and each.decision.repair and each.decision.column == name
+            if each.example is not None and each.decision.repair is not None and each.decision.column == name
         ]
         company = {}
         if telling and given:

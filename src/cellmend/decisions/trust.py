@@ -12,8 +12,8 @@ import numpy as np
 
 from cellmend.decisions.habits import Floats
 
-START = np.array([0.0, 1.0, 0.5])  # constant, suspicion of before (as it is), what was learned (half of it)
-SPREAD = np.array([1.0, 0.25, 1.0])  # by how much each of them may well be otherwise: the suspicion is calibrated
+START = np.array([0.0, 1.0, 0.5])  # constant, power of the odds before (as they are), of what was learned (its root)
+SPREAD = np.array([1.0, 0.25, 1.0])  # of the three; the suspicion of before is calibrated already
 ROUNDS = 50  # of Newton's method at most
 SETTLED = 1e-6
 LONGEST_STEP = 1.0
@@ -40,7 +40,7 @@ def weigh(before: Floats, learned: Floats, wrong: Floats, shares: Floats) -> Tru
     """The trust by which verdicts (n,) of cells that stand for these shares of the table are likeliest.
 
     >>> some = np.linspace(-2, 2, 40)
-    >>> bool(weigh(0 * some, some, (some > 0).astype(float), np.ones(40)).learned > START[2])
+    >>> weigh(0 * some, some, (some > 0).astype(float), np.ones(40)).learned > 0.5
     True
     """
     parts = np.stack([np.ones_like(before), before, learned], axis=1)  # (n, 3)
