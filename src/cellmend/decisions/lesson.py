@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 
-from cellmend.decisions.habits import TRAITS, Floats, shape_of
+from cellmend.decisions.habits import TRAITS, Floats, form_of, shape_of
 from cellmend.decisions.portrait import CELL_TRAITS, MARKS, Portrait, Seen, log_odds
 from cellmend.decisions.trust import Trust, weigh
-from cellmend.table.texts import form_of
 
 TREES = 100
 TRIED = 0.4  # of all traits, at each branch of a tree
