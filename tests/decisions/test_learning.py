@@ -155,6 +155,66 @@ def test_repairs_of_numbers_stay_numbers() -> None:
     assert repaired.dtypes.equals(table.dtypes)
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_cells_that_should_be_empty_are_emptied_and_columns_keep_their_types(frame: type) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120).round(2), "b": rng.integers(0, 9, 120)})
+    table.loc[[3, 9, 20, 40], "a"] = 999.0
+    empty = [{"row": row, "column": "a", "value": 999, "verdict": "wrong", "repair": ""} for row in (3, 9)]
+    empty += [{"row": 5, "column": "b", "value": int(table["b"][5]), "verdict": "wrong", "repair": ""}]
+    fine = [{"row": row, "column": "a", "value": table["a"][row], "verdict": "right"} for row in (1, 2, 4, 5)]
+    given = frame({name: table[name].to_numpy() for name in table})
+    repaired = CellMender(**SMALL).fit(given).learn(given, empty + fine).repair(given)
+    assert np.flatnonzero(np.isnan(repaired["a"].to_numpy())).tolist() == [3, 9, 20, 40]
+    assert repaired["b"].dtype == given["b"].dtype
+
+
+# ---------------------------------------------------------------- how far decisions carry
+
+
+def cities(rows: int = 300) -> pd.DataFrame:
+    """Towns with some slips, that are flagged, and numbers of which some are written in another way."""
+    rng = np.random.default_rng(0)
+    town = np.array(["Hamburg", "Dresden", "Bremen", "Leipzig"])[rng.integers(0, 4, rows)].astype(object)
+    town[::25] = [text[:-2] + "x" + text[-2:] for text in town[::25]]
+    return pd.DataFrame({"town": town, "size": [str(number) for number in rng.integers(100, 999, rows)]})
+
+
+def right(table: pd.DataFrame, row: int, column: str) -> dict[str, object]:
+    return {"row": row, "column": column, "value": table[column][row], "verdict": "right"}
+
+
+def test_that_other_cells_are_right_takes_no_flag_and_no_repair_away() -> None:
+    table = cities()
+    mender = CellMender(**SMALL).fit(table)
+    before = mender.findings(table).set_index(["row", "column"])
+    odd = {"row": 1, "column": "size", "value": table["size"][1], "verdict": "wrong"}
+    decided = [right(table, row, name) for row in range(2, 22) for name in table]
+    after = copy.copy(mender).learn(table, [odd, *decided]).findings(table).set_index(["row", "column"])
+    flagged = [cell for cell in before.index if cell[1] == "town"]
+    assert len(flagged) >= 10
+    assert after.loc[flagged, "repair"].equals(before.loc[flagged, "repair"])
+
+
+def test_flags_fall_once_flagged_cells_were_decided_to_be_right() -> None:
+    table = cities()
+    mender = CellMender(**SMALL).fit(table)
+    before = suspicion(mender, table)[:, 0]
+    odd = [{"row": row, "column": "size", "value": table["size"][row], "verdict": "wrong"} for row in (1, 2)]
+    fine = [right(table, row, "town") for row in np.flatnonzero(before >= 0.5)[:6].tolist()]
+    after = suspicion(copy.copy(mender).learn(table, [*odd, *fine]), table)[:, 0]
+    others = np.flatnonzero(before >= 0.5)[6:]
+    assert (after[others] < before[others]).all()
+
+
+def test_a_single_decision_does_not_condemn_a_column(untaught: CellMender, fields: pd.DataFrame) -> None:
+    odd = {"row": 7, "column": "crop", "value": fields["crop"][7], "verdict": "wrong"}
+    fine = [right(fields, row, "crop") for row in (8, 9)]
+    changed = copy.copy(untaught).learn(fields, [odd, *fine]).learned_
+    same = fields.index[(fields == fields.loc[7]).all(axis=1)]  # the same row, wherever it stands
+    assert set(changed["row"]) <= set(same)
+
+
 # ---------------------------------------------------------------- asking
 
 

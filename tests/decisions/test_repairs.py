@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cellmend.decisions.habits import Coded, Habits
+from cellmend.decisions.habits import TRAITS, Coded, Habits, shape_of
 from cellmend.decisions.repairs import Given, Way, best_company, learn_repairs, ways_from
+
+PAIRS = ("rarest_pair", "usual_pairs")
 
 
 def habits_of(texts: list[str]) -> Habits:
@@ -57,3 +59,24 @@ def test_cells_that_are_held_to_be_wrong_do_not_count_as_company() -> None:
     flight, time = Coded(["AA-1"], np.zeros(5, dtype=np.int64)), Coded(["9:00", "9:10"], np.array([0, 0, 1, 1, 1]))
     assert best_company(flight, time, np.ones(5)) == {"AA-1": "9:10"}
     assert best_company(flight, time, np.array([1, 1, 0.1, 0.1, 0.1])) == {"AA-1": "9:00"}
+
+
+@pytest.mark.parametrize("text", ["", "Straße 12½", "ABc-9\u0660", "東京 1,200", "x" * 200])
+def test_the_shape_of_a_text_is_that_of_its_signs(text: str) -> None:
+    slow = "".join(
+        "9" if sign.isdigit() else sign if not sign.isalpha() else "A" if sign.isupper() else "a" for sign in text[:80]
+    )
+    assert shape_of(text) == slow
+
+
+def test_pairs_of_letters_are_as_rare_as_a_slow_count_says() -> None:
+    texts = ["abba", "abc", "xyz", "abba"]
+    known = habits_of(texts)
+    rarest, usual = (known.traits(["abc", "abba", "new"])[:, TRAITS.index(f"{name}")] for name in PAIRS)
+    for place, (text, own) in enumerate([("abc", 1), ("abba", 2), ("new", 1)]):
+        cut = f"\x02{text}\x03"
+        pairs = {cut[start : start + 2] for start in range(len(cut) - 1)}
+        counted = [sum(pair in f"\x02{each}\x03" for each in texts) for pair in pairs]
+        rare = [np.log((max(count - own, 0) if count > 1 else 0) + 0.5) - np.log(4) for count in counted]
+        assert rarest[place] == pytest.approx(min(rare))
+        assert usual[place] == pytest.approx(np.mean(rare))

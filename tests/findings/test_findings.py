@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -284,6 +285,8 @@ def test_swapped_cells_explain_each_other_and_only_if_both_fit() -> None:
     assert swapped([x, elsewhere]) == [x, elsewhere]
     half = Finding(3, "y", "5.0", 0.9, 9.1, 8.9, 9.2, "y is 5")
     assert swapped([x, half]) == [x, half]
+    decided = replace(x, cause="decided")
+    assert swapped([decided, y]) == [decided, y]
 
 
 @pytest.mark.slow

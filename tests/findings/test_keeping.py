@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from cellmend.findings.finding import Finding
 from cellmend.findings.keeping import in_keeping
@@ -53,6 +54,17 @@ def test_repairs_that_keep_all_formulas_stay() -> None:
 def test_two_repairs_of_a_row_that_contradict_each_other_are_not_made() -> None:
     found = kept(orders(), (3, "total", 1.11), (3, "count", 7))
     assert [each.repair for each in found] == [None, None]
+
+
+def test_a_repair_that_a_person_gave_stays_and_others_follow_it() -> None:
+    table = orders()
+    reader, read = TableReader.fit(read_frame(table), None)
+    rules = [each for each in reader.relations if isinstance(each, Arithmetic)]
+    given = Finding(3, "count", None, 1.0, 7, None, None, "it was decided", "decided")
+    total = Finding(3, "total", None, 0.9, 1.11, None, None, "it is odd")
+    found = in_keeping([given, total], read, rules)
+    assert found[0] == given
+    assert found[1].repair == pytest.approx(7 * table.loc[3, "price"])
 
 
 def test_text_is_repaired_as_it_is_written() -> None:

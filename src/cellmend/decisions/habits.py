@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable
-from cellmend.table.texts import form_of
+from cellmend.table.texts import form_of as find_form
 from cellmend.table.values import as_text, plain
 
 MOST_KEPT = 2000  # kinds of forms, of letters and of pairs of letters, the most frequent ones
 LONGEST = 80  # letters of a text that are looked at
 MOSTLY = 0.3  # of the cells are numbers, or how large they are does not matter
 FARTHEST = 20.0  # spreads from the middle: beyond, all is equally far
+REMEMBERED = 100_000  # texts that were looked at; each is asked about several times
 HALF = 0.5  # of a cell is added to what was not seen
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 TRAITS = (
     "value", "single", "value_for_column", "form", "form_for_column", "shape", "shape_for_column", "rarest_letter",
     "rarest_pair", "usual_pairs", "length", "distance_of_length", "number", "odd_type", "size", "distance", "tail",
@@ -112,10 +115,7 @@ class Habits:
             for known, make in ((self.forms, form_of), (self.shapes, shape_of))
         )
         rarest = [min((self.letters.get(letter, 1) for letter in text[:LONGEST]), default=self.rows) for text in texts]
-        pairs = [
-            np.log([max(self.pairs.get(pair, count) - count, 0) + HALF for pair in _pairs(text)]) - np.log(self.rows)
-            for text, count in zip(texts, counts, strict=True)
-        ]
+        rarest_pair, usual_pairs = self._pairs(texts, counts)
         length = _from_middle(np.array([len(text) for text in texts], dtype=np.float64), self.lengths)
         numbers = np.array([number_of(text) for text in texts])
         is_number = np.isfinite(numbers)
@@ -123,12 +123,22 @@ class Habits:
         decimals = np.array([_decimals(text) for text in texts]) - self.decimals
         columns = [
             value, counts == 1, value - self.usual[0], form, form - self.usual[1], shape, shape - self.usual[2],
-            np.log(np.array(rarest) / self.rows), [each.min() for each in pairs], [each.mean() for each in pairs],
+            np.log(np.array(rarest) / self.rows), rarest_pair, usual_pairs,
             length, np.log1p(np.abs(length)), is_number, np.abs(is_number - self.numeric), size,
             np.log1p(np.abs(size)), tail, np.where(is_number, decimals, 0.0), np.full(len(texts), self.numeric),
             np.full(len(texts), self.varied), np.full(len(texts), self.usual[0]),
         ]  # fmt: skip
         return np.stack([np.asarray(each, dtype=np.float64) for each in columns], axis=1)
+
+    def _pairs(self, texts: Sequence[str], counts: Floats) -> tuple[Floats, Floats]:
+        """How rare the rarest pair of letters of each text is in other texts, and the mean of all its pairs."""
+        pairs = [_pairs(text) for text in texts]
+        sizes = np.array([len(each) for each in pairs])
+        known = np.array([self.pairs.get(pair, -1) for each in pairs for pair in each], dtype=np.float64)
+        own, first = np.repeat(counts, sizes), np.cumsum(sizes) - sizes
+        elsewhere = np.where(known < 0, 0.0, np.maximum(known - own, 0.0))
+        rare = np.log(elsewhere + HALF) - np.log(self.rows)
+        return np.minimum.reduceat(rare, first), np.add.reduceat(rare, first) / sizes
 
     def _size(self, numbers: Floats) -> tuple[Floats, Floats]:
         """How many spreads a number lies from the middle, and how much of the column lies beyond it, as a logarithm."""
@@ -150,6 +160,24 @@ def habits_from_json(entry: dict[str, Any]) -> Habits:
 
 # ---------------------------------------------------------------- what texts are like
 
+form_of = lru_cache(REMEMBERED)(find_form)
+
+
+class _Classes(dict[int, str]):
+    """The class of each sign by its number, found out once."""
+
+    def __missing__(self, number: int) -> str:
+        sign = chr(number)
+        if sign.isdigit():
+            sign = "9"
+        elif sign.isalpha():
+            sign = "A" if sign.isupper() else "a"
+        self[number] = sign
+        return sign
+
+
+CLASSES = _Classes()
+
 
 def shape_of(text: str) -> str:
     """Each letter as a or A, each digit as 9, other signs as they are.
@@ -157,22 +185,17 @@ def shape_of(text: str) -> str:
     >>> shape_of("Ab-12")
     'Aa-99'
     """
-    return "".join(_class_of(sign) for sign in text[:LONGEST])
+    return text[:LONGEST].translate(CLASSES)
 
 
-def _class_of(sign: str) -> str:
-    if sign.isdigit():
-        return "9"
-    return sign if not sign.isalpha() else "A" if sign.isupper() else "a"
-
-
+@lru_cache(REMEMBERED)
 def number_of(text: str) -> float:
     """The number that a text is; NaN if it is none.
 
     >>> number_of("1.5"), number_of("1,200"), number_of("9 oz")
     (1.5, 1200.0, nan)
     """
-    plainly = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    plainly = THOUSANDS.sub("", text) if "," in text else text
     return float(plainly) if NUMBER.fullmatch(plainly) else np.nan
 
 

@@ -12,25 +12,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 
-from cellmend.decisions.habits import TRAITS, Floats, shape_of
+from cellmend.decisions.habits import TRAITS, Floats, form_of, shape_of
 from cellmend.decisions.portrait import CELL_TRAITS, MARKS, Portrait, Seen, log_odds
-from cellmend.table.texts import form_of
+from cellmend.decisions.trust import Trust, weigh
 
 TREES = 100
 TRIED = 0.4  # of all traits, at each branch of a tree
 SUSPICION = len(TRAITS) + CELL_TRAITS.index("suspicion")  # its place among the traits
 PIECE = 100_000  # cells that are looked at at once
-COMPANY = MARKS.index("company")
+CAUSE, COMPANY = MARKS.index("cause"), MARKS.index("company")
 FEW = 0.5  # decisions that are added where decisions are counted
 PRIOR = 2.0  # decisions by which the rate of a column is drawn to that of all
-ANCHOR = 1.0  # decisions against the model that its own suspicion counts for
-HARDLY_ANY = 10.0  # decisions: so few teach little of other cells
 SIDES = 0.5  # suspicion from which the model holds a cell to be wrong
+SURER = 0.6  # what decisions must make of a cell that the model holds to be right, or it stays so
 NOTHING_AGAINST = -1.0  # log odds of a cell that nothing speaks against: what the model does not know it cannot say
 SUREST = 0.99  # what decisions about other cells can make of a cell
-MOST_SHIFTED = 4.0  # log odds, where wrong cells are asked for more often than they come
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Lesson:
     @cached_property
     def _forest(self) -> ExtraTreesClassifier:
         traits = [[*each.traits, *self._said_of(number)] for number, each in enumerate(self.examples)]
-        forest = ExtraTreesClassifier(TREES, max_features=TRIED, random_state=0)
+        forest = ExtraTreesClassifier(TREES, max_features=TRIED, bootstrap=True, oob_score=True, random_state=0)
         return forest.fit(np.array(traits), [each.wrong for each in self.examples])
 
     @cached_property
@@ -92,8 +91,7 @@ class Lesson:
         return [(wrong, count) for wrong, count in counts]
 
     def _rate(self, wrong: int, count: int) -> float:
-        overall = sum(each.wrong for each in self.examples) / max(len(self.examples), 1)
-        return (wrong + PRIOR * overall) / (count + PRIOR)
+        return (wrong + PRIOR * self._usual) / (count + PRIOR)
 
     # ------------------------------------------------------------ what it says of other cells
 
@@ -116,39 +114,42 @@ class Lesson:
     def revise(self, seen: Seen) -> Floats:
         """The suspicion of all cells after what was decided of some, (N, D); that of empty cells stays.
 
-        It is moved towards what the forest says, as far as that is trusted.
+        It falls only where flagged cells were decided to be right, and not where decisions speak against a cell. A cell
+        that was not suspicious must be surer than others.
         """
-        learned = log_odds(np.clip(self.learned(seen), 1 - SUREST, SUREST)) - self._shift
-        before = np.maximum(log_odds(seen.suspicion), NOTHING_AGAINST)
-        down, up = self._trust
-        odds = before + np.where(learned < before, down, up) * (learned - before)
+        learned, before = self.learned(seen), seen.suspicion
+        odds = self._trust.odds(_told_apart(before), _bounded(learned))
         revised: Floats = 1 / (1 + np.exp(-odds))
-        unmoved = (revised < SIDES) & (seen.suspicion < SIDES)
-        revised[unmoved] = np.minimum(revised, seen.suspicion)[unmoved]
+        borne_out = (learned > self._usual) | ((before >= SIDES) & ~self._may_fall(seen))
+        revised = np.where(borne_out, np.maximum(revised, before), revised)
+        unmoved = (revised < SURER) & (before < SIDES)
+        revised[unmoved] = np.minimum(revised, before)[unmoved]
         present = np.stack([column.places >= 0 for column in seen.columns], axis=1)
-        return np.where(present, revised, seen.suspicion)
+        return np.where(present, revised, before)
+
+    @property
+    def _usual(self) -> float:
+        """The share of wrong cells among the decided ones."""
+        return sum(each.wrong for each in self.examples) / len(self.examples)
 
     @cached_property
-    def _trust(self) -> tuple[float, float]:
-        """How far suspicion may fall, and rise, towards what was learned: little before the model was wrong so.
+    def _trust(self) -> Trust:
+        """By what trees say of decided cells that they have not seen."""
+        unseen = np.nan_to_num(self._forest.oob_decision_function_[:, 1], nan=self._usual)
+        of_each = [(each.traits[SUSPICION], each.wrong, each.weight) for each in self.examples]
+        before, wrong, shares = np.array(of_each, dtype=np.float64).T
+        return weigh(np.maximum(before, NOTHING_AGAINST), _bounded(unseen), wrong, shares)
 
-        It falls by decisions that flagged cells are right, and rises by those that others are wrong.
-        """
-        decided = self.examples
-        flagged = [each.traits[SUSPICION] >= 0 for each in decided]
-        wronged = (sum(f and not each.wrong for f, each in zip(flagged, decided, strict=True)),
-                   sum(each.wrong and not f for f, each in zip(flagged, decided, strict=True)))  # fmt: skip
-        settled = len(self.examples) / (len(self.examples) + HARDLY_ANY)
-        down, up = (settled * (count + FEW) / (count + FEW + ANCHOR) for count in wronged)
-        return down, up
-
-    @cached_property
-    def _shift(self) -> float:
-        """By how much the log odds of wrong cells among the decided ones exceed those among all that they stand for."""
-        weights = np.array([each.weight for each in self.examples])
-        wrong = np.array([each.wrong for each in self.examples])
-        of_decided, of_all = ((FEW * wrong.mean() + (w * wrong).sum()) / (FEW + w.sum()) for w in (weights**0, weights))
-        return float(np.clip(log_odds(of_decided) - log_odds(of_all), 0.0, MOST_SHIFTED))
+    def _may_fall(self, seen: Seen) -> NDArray[np.bool_]:
+        """Cells of a column or of a cause of which a flagged cell was decided to be right, (N, D)."""
+        excused = [each for each in self.examples if each.traits[SUSPICION] >= 0 and not each.wrong]
+        columns, causes = {each.column for each in excused}, {each.marks[CAUSE] for each in excused}
+        may_fall = np.full(seen.suspicion.shape, "" in causes)
+        if seen.causes:
+            rows, places = np.array(list(seen.causes)).T
+            may_fall[rows, places] = [cause in causes for cause in seen.causes.values()]
+        may_fall[:, sorted(columns)] = True
+        return may_fall
 
     def _said(self, seen: Seen, place: int) -> Floats:
         """What decisions say of the cells of a column, (N, MARKS + 1): by each mark, and of the column."""
@@ -159,11 +160,21 @@ class Lesson:
             said[:, number] = np.array([*by_text, 0.0])[column.places]
         for (row, own), cause in seen.causes.items():
             if own == place:
-                said[row, COMPANY - 1] = net(*tallies[COMPANY - 1].get(cause, (0, 0)))
+                said[row, CAUSE] = net(*tallies[CAUSE].get(cause, (0, 0)))
         if telling := self.portrait.telling[place]:
             said[:, COMPANY] = _beside(seen, telling[0].telling, place, tallies[COMPANY])
         said[:, -1] = self._rate(*self._of_columns[place])
         return said
+
+
+def _told_apart(suspicion: Floats) -> Floats:
+    """Log odds; all cells that nothing speaks against have the same."""
+    return np.maximum(log_odds(suspicion), NOTHING_AGAINST)
+
+
+def _bounded(learned: Floats) -> Floats:
+    """Log odds of what trees say, which is never sure."""
+    return log_odds(np.clip(learned, 1 - SUREST, SUREST))
 
 
 def _beside(seen: Seen, telling: int, told: int, tally: Mapping[str, tuple[int, int]]) -> Floats:

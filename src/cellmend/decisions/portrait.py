@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.decisions.company import MOST_TELLING, Codes, Company, by_told, company_from_json, learn_company, numbered
-from cellmend.decisions.habits import TRAITS, Coded, Floats, Habits, coded, habits_from_json, shape_of
+from cellmend.decisions.habits import TRAITS, Coded, Floats, Habits, coded, form_of, habits_from_json, shape_of
 from cellmend.table.readtable import ReadTable
-from cellmend.table.texts import form_of
 
 SUREST = 8.0  # log odds of suspicion that are told apart
 MARKS = ("value", "shape", "form", "cause", "company")  # by which a decision speaks for other cells of its column
@@ -36,11 +35,7 @@ class Seen:
 
     def traits(self, place: int, rows: Codes) -> Floats:
         """Of these cells of a column, none of them empty, (n, WIDTH)."""
-        column, habits, own = self.columns[place], self.portrait.habits[place], self.suspicion[rows, place]
-        texts, codes = np.unique(column.places[rows], return_inverse=True)
-        by_text = np.zeros((len(texts), len(TRAITS)))
-        if habits is not None:
-            by_text = habits.traits([column.texts[text] for text in texts.tolist()])
+        own = self.suspicion[rows, place]
         ratios = np.zeros((len(rows), MOST_TELLING))
         for number, each in enumerate(self.portrait.telling[place]):
             ratios[:, number] = each.log_ratio(self.codes[each.telling][rows], self.codes[place][rows])
@@ -48,7 +43,20 @@ class Seen:
             log_odds(own), np.log1p(self.suspicion[rows].sum(axis=1) - own), ratios[:, 0], ratios.min(axis=1),
             ratios.sum(axis=1), np.full(len(rows), self.portrait.suspicion[place]),
         ]  # fmt: skip
-        return np.concatenate([by_text[codes], np.stack(by_cell, axis=1)], axis=1)
+        return np.concatenate(
+            [self._of_texts(place)[self.columns[place].places[rows]], np.stack(by_cell, axis=1)], axis=1
+        )
+
+    def _of_texts(self, place: int) -> Floats:
+        """Traits of the different texts of a column, (texts, TRAITS), worked out once."""
+        if place not in self._known_texts:
+            habits, texts = self.portrait.habits[place], self.columns[place].texts
+            self._known_texts[place] = habits.traits(texts) if habits and texts else np.zeros((len(texts), len(TRAITS)))
+        return self._known_texts[place]
+
+    @cached_property
+    def _known_texts(self) -> dict[int, Floats]:
+        return {}
 
     def text(self, row: int, place: int) -> str:
         """What stands in a cell; "" if it is empty."""

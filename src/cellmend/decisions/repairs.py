@@ -17,6 +17,7 @@ from cellmend.decisions.habits import Coded, Floats, Habits, number_of, shape_of
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
+NO_GUESS = "\0"  # no repair is like it
 MOST_SHIFTED = 9  # places by which a decimal point slips
 
 
@@ -172,7 +173,7 @@ def learn_repairs(given: Sequence[Given], company: Mapping[str, str]) -> Repairs
     """Ways and company that lead to the given repairs more often than the model does."""
     pairs = dict.fromkeys((each.text, each.repair) for each in given)
     ways = dict.fromkeys(way for text, repair in pairs for way in ways_from(text, repair))
-    least = max(LEAST_TRUST, _trust((each.guess or "", each.repair) for each in given))
+    least = max(LEAST_TRUST, _trust((each.guess or NO_GUESS, each.repair) for each in given))
     trusted = [(way, _trust((way.rewrite(text), repair) for text, repair in pairs)) for way in ways]
     kept = sorted(((way, trust) for way, trust in trusted if trust >= least), key=lambda pair: -pair[1])
     told = _trust((company.get(each.beside), each.repair) for each in given)

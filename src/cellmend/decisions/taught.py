@@ -17,9 +17,11 @@ from cellmend.decisions.lesson import Example, Lesson, examples_from_json
 from cellmend.decisions.portrait import Portrait, Seen
 from cellmend.decisions.repairs import Given, Repairs, best_company, learn_repairs, repairs_from_json, repairs_to_json
 from cellmend.errors import DecisionError, did_you_mean
+from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
+REASONS = {DECIDED: "which was decided to be wrong", TAUGHT: "like cells that were decided to be wrong"}
 Guesses = Mapping[tuple[int, str], str | None]  # by row and name of the column
 
 
@@ -79,8 +81,7 @@ class Taught:
 
     def _decided(self, seen: Seen, known: Known, cell: tuple[int, int]) -> Suspect:
         repair = known.decision.repair
-        meant = () if repair is None else (repair,)
-        return self._suspect(seen, cell, meant, "which was decided to be wrong")
+        return self._suspect(seen, cell, DECIDED, () if repair is None else (repair,))
 
     def _alike(self, seen: Seen, cell: tuple[int, int], suspect: Suspect | None) -> Suspect:
         row, place = cell
@@ -89,12 +90,12 @@ class Taught:
         meant = self.repairs[place].meant(seen.text(row, place), beside, self.portrait.habits[place])
         if suspect is not None and (meant is None or suspect.meant):  # what slips or other rows tell is surer
             return suspect
-        return self._suspect(seen, cell, () if meant is None else (meant,), "like cells that were decided to be wrong")
+        return self._suspect(seen, cell, TAUGHT, () if meant is None else (meant,))
 
-    def _suspect(self, seen: Seen, cell: tuple[int, int], meant: tuple[str, ...], why: str) -> Suspect:
+    def _suspect(self, seen: Seen, cell: tuple[int, int], cause: str, meant: tuple[str, ...]) -> Suspect:
         row, place = cell
-        reason = f"{self.names[place]} is {shortened(seen.text(row, place) or None)}, {why}"
-        return Suspect(row, place, 1.0, meant, reason, readable=bool(meant), cause="decisions")
+        reason = f"{self.names[place]} is {shortened(seen.text(row, place) or None)}, {REASONS[cause]}"
+        return Suspect(row, place, 1.0, meant, reason, readable=bool(meant), cause=cause)
 
     def own(self, seen: Seen) -> dict[tuple[int, int], Known]:
         """The decided cells of a table: those of the rows that were decided, wherever they stand now.
@@ -231,7 +232,7 @@ def _repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Iterator[Repairs]:
                 guesses.get(each.decision.cell),
             )
             for each in taught.known
-            if each.example is not None and each.decision.repair and each.decision.column == name
+            if each.example is not None and each.decision.repair is not None and each.decision.column == name
         ]
         company = {}
         if telling and given:

@@ -181,6 +181,8 @@ def _listed(names: Sequence[str]) -> str:
 def swapped(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, with another reason where two numbers of a row lie each where the other is expected.
 
+    What a person decided stays.
+
     >>> x = Finding(3, "x", 9.0, 0.9, 4.0, 3.9, 4.1, "x is 9")
     >>> y = Finding(3, "y", 4.0, 0.9, 9.1, 8.9, 9.2, "y is 4")
     >>> [finding.reason for finding in swapped([x, y])]
@@ -188,7 +190,9 @@ def swapped(findings: Sequence[Finding]) -> list[Finding]:
     """
     by_row: dict[int, list[int]] = {}
     for place, finding in enumerate(findings):
-        if isinstance(finding.low, float) and finding.repair is not None and not np.isnan(_number(finding)):
+        if finding.cause == named.DECIDED or finding.repair is None:
+            continue
+        if isinstance(finding.low, float) and not np.isnan(_number(finding)):
             by_row.setdefault(finding.row, []).append(place)
     changed = list(findings)
     for places in by_row.values():

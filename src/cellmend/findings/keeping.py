@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import held_as
+from cellmend.table.causes.named import DECIDED
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.formulas import ORDER
@@ -21,7 +22,10 @@ Repaired = dict[tuple[int, str], int]  # by row and column, the place of a findi
 
 
 def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arithmetic]) -> list[Finding]:
-    """The findings, with repairs that would break a formula replaced by what it says, or left out if that is open."""
+    """The findings, with repairs that would break a formula replaced by what it says, or left out if that is open.
+
+    Repairs that a person gave stay.
+    """
     changed = list(found)
     quantities = {quantity.name: quantity for rule in rules for quantity in rule.quantities}
     repaired = {(each.row, each.column): at for at, each in enumerate(found) if _has_repair(each, quantities)}
@@ -31,7 +35,8 @@ def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arith
     values = _repaired_values(found, repaired, table, quantities, rows)
     for rule in rules:
         for at in np.flatnonzero(rule.formula.broken(values)).tolist():
-            own = [(int(rows[at]), name) for name in rule.columns if (int(rows[at]), name) in repaired]
+            of_row = [(int(rows[at]), name) for name in rule.columns if (int(rows[at]), name) in repaired]
+            own = [cell for cell in of_row if found[repaired[cell]].cause != DECIDED]
             for cell in own:
                 told = _solved(rule, cell[1], values, at) if len(own) == 1 else None
                 finding = changed[repaired[cell]]

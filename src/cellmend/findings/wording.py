@@ -98,8 +98,10 @@ class Wording:
                 by_column.setdefault(finding.column, {})[finding.row] = finding.repair
         levels = {column.name for column in self.encoder.columns if column.levels}
         changes = {}
-        for name, new in by_column.items():
-            position, ordered = self.table.names.index(name), sorted(new)
+        for name, every in by_column.items():
+            position = self.table.names.index(name)
+            new = _with_gaps(every, self.table.arrow.schema.field(position).type)
+            ordered = sorted(new)
             rows = np.zeros(self.table.rows, dtype=bool)
             rows[ordered] = True
             values = [new[row] for row in ordered]
@@ -133,6 +135,19 @@ class Wording:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name
         return f"{name} {shortened(self.value(row, name))}"
+
+
+def _with_gaps(new: dict[int, Any], type_: pa.DataType) -> dict[int, Any]:
+    """New cells by their rows, those that should be empty as their column holds it; whole numbers cannot be empty.
+
+    >>> _with_gaps({3: "", 4: 2}, pa.float64()), _with_gaps({3: "", 4: 2}, pa.int64())
+    ({3: nan, 4: 2}, {4: 2})
+    """
+    if "" not in new.values() or family(type_) == "text":
+        return new
+    empty = np.nan if pa.types.is_floating(type_) else None
+    filled = {row: empty if value == "" else value for row, value in new.items()}
+    return {row: value for row, value in filled.items() if value is not None or pa.types.is_temporal(type_)}
 
 
 def held_as(table: ReadTable, place: int, text: str) -> Any:

@@ -8,6 +8,7 @@ UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
 DEFAULT = "default"
 REPEATED, FORM, SLIPPED = "repeated", "form", "slipped"
 POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
+DECIDED, TAUGHT = "decided", "decisions"
 
 MEANINGS: Mapping[str, str] = {
     "inserted": "a letter too many",
@@ -36,5 +37,7 @@ MEANINGS: Mapping[str, str] = {
     SLIPPED: "a part of it belongs into the column beside",
     POINT: "the decimal point moved",
     EXCHANGED: "two cells of the row exchanged",
+    DECIDED: "a person said that it is wrong",
+    TAUGHT: "like cells of which a person said that they are wrong",
     UNLIKE_ROW: "nothing but the rest of its row speaks against it",
 }
