@@ -24,6 +24,7 @@ from cellmend.table.causes.numbers import (
     learn_number_causes,
     stray_together,
 )
+from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
@@ -105,6 +106,8 @@ class Checks:
             for row in np.flatnonzero((index >= 0) & odd[index]).tolist():
                 text = texts[index[row]]
                 chance, meant, cause, words = found[text]
+                if cause == Several().name and isinstance(table.notations.get(name), Dates):
+                    continue  # most dates are two digits from another one
                 reason = f"{name} is {text}, probably {words}"
                 suspects.append(Suspect(row, place, chance, meant, reason, readable=False, cause=cause))
         return suspects
