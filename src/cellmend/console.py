@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
-FEW_ROWS = 1000  # of which error rates are a rough guess
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 stderr = Console(stderr=True)
@@ -91,9 +90,11 @@ class Teller:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
             Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+        from cellmend.findings.finding import say_sure
+
         flagged, rows = len(job.mended.found), job.source.table.num_rows
         found = say_flagged(flagged, rows * job.source.table.num_columns, str(job.threshold))
-        sure = say_sure(job.mended.expected_false, rows) if flagged else ""
+        sure = f"; {say_sure(job.mended.expected_false, rows)}" if flagged else ""
         made = [say_repaired(job.repaired, flagged - job.repaired, copied=copied)] if flagged else []
         told = [f"{found}{sure}.", *made]
         self.notes([*told, *job.notes, f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s."])
@@ -165,19 +166,6 @@ def say_flagged(flagged: int, cells: int, threshold: str) -> str:
     """
     many = f"{flagged:,} of {cells:,} cells {'looks' if flagged == 1 else 'look'} wrong"
     return f"{many if flagged else f'None of {cells:,} cells looks wrong'} ({threshold})"
-
-
-def say_sure(expected_false: float, rows: int) -> str:
-    """How many of the flagged cells may be right, and how far that can be told.
-
-    >>> say_sure(8.7, 10_000), say_sure(0.2, 198)
-    ('; about 9 of them may be right', '; how many of them are right is hard to tell in 198 rows')
-    """
-    if rows < FEW_ROWS:
-        return f"; how many of them are right is hard to tell in {rows:,} {'row' if rows == 1 else 'rows'}"
-    if expected_false < 0.5:
-        return "; what is rare and right may be among them"
-    return f"; about {expected_false:.0f} of them may be right"
 
 
 def say_repaired(repaired: int, left: int, *, copied: bool) -> str:
