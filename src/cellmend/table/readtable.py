@@ -16,7 +16,9 @@ from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
 from cellmend.table.values import plain
 
-RELATED = frozenset({"arithmetic", "constant", "dependency", "key", "sequence", "sources"})  # causes that other cells tell
+RELATED = frozenset(
+    {"arithmetic", "constant", "dependency", "key", "sequence", "sources"}
+)  # causes that other cells tell
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 
 
