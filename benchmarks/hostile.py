@@ -591,11 +591,11 @@ def _mend(table: pd.DataFrame) -> None:
     try:
         repaired = CellMender(random_state=0, time_limit=1).fit(table).repair(table)
     except CellmendError as error:
-        print(f"cellmend: {error}")
+        sys.stdout.write(f"cellmend: {error}\n")
         raise SystemExit(1) from None
-    assert repaired.index.equals(table.index)
-    assert list(repaired.columns) == list(table.columns)
-    assert list(repaired.dtypes) == list(table.dtypes)
+    same = repaired.index.equals(table.index), list(repaired.columns) == list(table.columns)
+    if not all(same) or list(repaired.dtypes) != list(table.dtypes):
+        raise TypeError("index, columns or types changed")
 
 
 def run(chosen: Sequence[str]) -> int:
@@ -609,10 +609,10 @@ def run(chosen: Sequence[str]) -> int:
         wrong += bool(complaints)
         said = " / ".join(outcome.said.split("\n")) if complaints else outcome.said.strip().splitlines()[-1:]
         mark = "WRONG " + "; ".join(complaints) if complaints else "ok"
-        print(
-            f"{name}: {mark} ({outcome.code}, {outcome.seconds:.0f} s, {outcome.gigabytes:.1f} GB) {said}", flush=True
-        )
-    print(f"{wrong} of {len(CASES)} wrong" if not chosen else f"{wrong} wrong")
+        used = f"{outcome.code}, {outcome.seconds:.0f} s, {outcome.gigabytes:.1f} GB"
+        sys.stdout.write(f"{name}: {mark} ({used}) {said}\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{len(CASES)} cases, {wrong} wrong\n")
     return wrong
 
 

@@ -59,6 +59,13 @@ def test_a_table_that_cannot_be_learned_from_is_one_sentence(table, message: str
     assert "\n" not in str(caught.value)
 
 
+def test_complex_numbers_are_left_out_and_stay() -> None:
+    table = GOOD.assign(wave=np.arange(60) + 1j)
+    with pytest.warns(SchemaWarning, match="'wave'"):
+        mender = small().fit(table)
+    pd.testing.assert_series_equal(mender.repair(table)["wave"], table["wave"])
+
+
 def test_names_that_are_partly_text_are_refused() -> None:
     with pytest.raises(TypeError, match=r"only support names that are all strings.* 1 stands beside text. Hint"):
         small().fit(pd.DataFrame({"a": [1.5, 2.5], 1: [1.5, 2.5]}))

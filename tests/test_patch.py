@@ -58,7 +58,7 @@ def test_applying_changes_the_bytes_of_the_fixed_cells_only(table: Path, tmp_pat
     code, said = run("apply", patch, table, "-o", tmp_path / "out.csv")
     assert code == 0, said
     assert (tmp_path / "out.csv").read_bytes() == CSV.replace(b"Ulmm", b"Ulm")
-    assert "1 cells are repaired, 0 refused." in said
+    assert "1 cell is repaired, 0 refused." in said
 
 
 def test_a_cell_that_changed_meanwhile_is_refused_and_the_others_are_repaired(table: Path, tmp_path: Path) -> None:

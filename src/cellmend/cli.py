@@ -175,11 +175,11 @@ def clean(
     if isinstance(source, streaming.Stream):
         done, notes = large_jobs.clean_stream(source, mender, wanted, large_jobs.Run(device=device, shown=not quiet))
         teller.notes(notes)
-        teller.repaired(done, threshold, large_jobs.written_of_stream(wanted))
+        teller.repaired(done, threshold, large_jobs.written_of_stream(wanted), copied=not dry_run)
         fail_for(watch.reasons(findings=done.flagged))
     else:
         job, written = jobs.clean(source, mender, wanted)
-        teller.job(job, written)
+        teller.job(job, written, copied=not dry_run)
         fail_for(watch.reasons(findings=len(job.mended.found)))
 
 
@@ -350,7 +350,7 @@ def repair(
             if force:
                 large_jobs.start_anew(output)
             done = large_jobs.repair_stream(stream, model, wanted, run)
-        teller.repaired(done, threshold, wanted.written)
+        teller.repaired(done, threshold, wanted.written, copied=not dry_run)
         fail_for(watch.reasons(findings=done.flagged))
     else:
         written = jobs.files_of_repair(Path(output), dry_run=dry_run)
@@ -359,7 +359,7 @@ def repair(
         job = _judge(table, asked, mender, model, threshold, teller)
         for path, write in written.items():
             write(job, path)
-        teller.job(job, list(written), findings=False)
+        teller.job(job, list(written), findings=False, copied=not dry_run)
         fail_for(watch.reasons(findings=len(job.mended.found)))
 
 
@@ -391,7 +391,7 @@ def report(
     teller, threshold, watch = Teller(quiet, as_json), threshold_of(fdr, suspicion, top), watch_of(fail_if)
     job = _judge(table, asked, loaded(model, device, quiet), model, threshold, teller)
     job.write_report(output)
-    teller.job(job, [output], findings=False)
+    teller.job(job, [output], findings=False, copied=False)
     fail_for(watch.reasons(findings=len(job.mended.found)))
 
 

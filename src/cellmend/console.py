@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
-FEW_ROWS = 1000  # of which error rates are a rough guess
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 stderr = Console(stderr=True)
@@ -82,23 +81,29 @@ class Teller:
         if self.as_json:
             typer.echo(json.dumps(result))
 
-    def job(self, job: Job, written: Sequence[Path], *, findings: bool = True) -> None:
-        """What came of finding and repairing: JSON, or the worst findings, and a summary beside it."""
+    def job(self, job: Job, written: Sequence[Path], *, findings: bool = True, copied: bool = True) -> None:
+        """What came of finding and repairing: JSON, or the worst findings, and a summary beside it.
+
+        `copied`: was a repaired copy written?
+        """
         if Path("-") not in written:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
             Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+        from cellmend.findings.finding import say_sure
+
         flagged, rows = len(job.mended.found), job.source.table.num_rows
         found = say_flagged(flagged, rows * job.source.table.num_columns, str(job.threshold))
-        sure = say_sure(job.mended.expected_false, rows) if flagged else ""
-        told = [f"{found}{sure}.", *([say_repaired(job.repaired, flagged - job.repaired)] if flagged else [])]
+        sure = f"; {say_sure(job.mended.expected_false, rows)}" if flagged else ""
+        made = [say_repaired(job.repaired, flagged - job.repaired, copied=copied)] if flagged else []
+        told = [f"{found}{sure}.", *made]
         self.notes([*told, *job.notes, f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s."])
 
-    def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str]) -> None:
+    def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str], *, copied: bool) -> None:
         """What came of repairing a table of any size."""
         self.json(asdict(done) | {"threshold": str(threshold), "written": list(written)})
         found = say_flagged(done.flagged, done.cells, str(threshold))
-        left = [say_repaired(done.repaired, done.flagged - done.repaired)] if done.flagged else []
+        left = [say_repaired(done.repaired, done.flagged - done.repaired, copied=copied)] if done.flagged else []
         self.notes([f"{found}.", *left, *done.notes, f"Written: {', '.join(written)}."])
 
     def model(self, model: Path, rows: int, notes: Sequence[str], start: float) -> None:
@@ -114,7 +119,8 @@ class Teller:
         said = [f"Refused: {each}." for each in refused[:SHOWN]]
         if len(refused) > SHOWN:
             said.append(f"Refused: {len(refused) - SHOWN:,} more; --json lists all.")
-        counts = f"{applied.made:,} cells are repaired, {len(refused):,} refused."
+        cells = "cell is" if applied.made == 1 else "cells are"
+        counts = f"{applied.made:,} {cells} repaired, {len(refused):,} refused."
         self.notes([*said, counts, f"Written: {applied.path}."])
 
     def evaluation(self, found: Evaluation, notes: Sequence[str]) -> None:
@@ -162,25 +168,14 @@ def say_flagged(flagged: int, cells: int, threshold: str) -> str:
     return f"{many if flagged else f'None of {cells:,} cells looks wrong'} ({threshold})"
 
 
-def say_sure(expected_false: float, rows: int) -> str:
-    """How many of the flagged cells may be right, and how far that can be told.
+def say_repaired(repaired: int, left: int, *, copied: bool) -> str:
+    """What became of the flagged cells, or would, if no copy was written.
 
-    >>> say_sure(8.7, 10_000), say_sure(0.2, 198)
-    ('; about 9 of them may be right', '; how many of them are right is hard to tell in 198 rows')
+    >>> say_repaired(1, 3, copied=True), say_repaired(2, 0, copied=False)
+    ('1 is repaired; 3 are left as they are, and the findings say why.', '2 have a repair, in no copy yet.')
     """
-    if rows < FEW_ROWS:
-        return f"; how many of them are right is hard to tell in {rows:,} {'row' if rows == 1 else 'rows'}"
-    if expected_false < 0.5:
-        return "; what is rare and right may be among them"
-    return f"; about {expected_false:.0f} of them may be right"
-
-
-def say_repaired(repaired: int, left: int) -> str:
-    """What became of the flagged cells.
-
-    >>> say_repaired(1, 3)
-    '1 is repaired; 3 are left as they are, and the findings say why.'
-    """
+    if not copied:
+        return f"{repaired:,} {'has' if repaired == 1 else 'have'} a repair, in no copy yet."
     made = f"{repaired:,} {'is' if repaired == 1 else 'are'} repaired"
     stay = "1 is left as it is" if left == 1 else f"{left:,} are left as they are"
     return f"{made}; {stay}, and the findings say why." if left else f"{made}."

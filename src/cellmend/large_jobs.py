@@ -11,7 +11,7 @@ from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile
 from cellmend.files.origin import Origin
 from cellmend.files.places import absolute
-from cellmend.files.results import check_room, only_run, size_of
+from cellmend.files.results import check_folder, only_run, size_of
 from cellmend.jobs import MODEL, Cleaning, fit_large, judge, kept_warnings
 from cellmend.progress import progress
 from cellmend.settings import Caution, Threshold
@@ -143,7 +143,7 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
         )
     start, folder, notes = time.perf_counter(), wanted.folder, list[str]()
     model = folder / MODEL
-    check_room(folder, size_of(stream.url))
+    check_folder(folder, size_of(stream.url))
     folder.mkdir(parents=True, exist_ok=True)
     with only_run(folder):
         for each in ("findings", "repaired") if wanted.force else ():

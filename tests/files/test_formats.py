@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import subprocess
 import sys
 from datetime import datetime
@@ -16,6 +17,7 @@ import pytest
 from cellmend.errors import FileError
 from cellmend.files.formats import read_file, write_table, written_in_pieces
 from cellmend.files.places import refuse_to_overwrite, whole_file
+from cellmend.streaming import open_source
 
 
 def test_columns_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
@@ -222,6 +224,20 @@ def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
         read_file(tmp_path / "none.csv")
     with pytest.raises(FileError, match="it holds none"):
         read_file(tmp_path)
+
+
+def test_a_pipe_is_refused_with_a_hint(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.csv")
+    for read in (read_file, lambda place: open_source(str(place), tmp_path, larger_than=10)):
+        with pytest.raises(FileError, match=r"it is a pipe or a device. Hint: give - in its place"):
+            read(tmp_path / "t.csv")
+
+
+def test_what_arrow_says_of_a_broken_file_is_said_once_and_without_paths(tmp_path: Path) -> None:
+    (tmp_path / "t.parquet").write_bytes(b"junk" * 99)
+    with pytest.raises(FileError) as caught:
+        open_source(str(tmp_path / "t.parquet"), tmp_path, larger_than=10)
+    assert str(caught.value).count("t.parquet") == 1
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:

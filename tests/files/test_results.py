@@ -135,6 +135,14 @@ def test_a_read_only_place_is_told_before_the_work_with_the_path(tmp_path: Path,
         check_room(tmp_path / "out" / "deep")
 
 
+def test_a_file_where_a_folder_should_be_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    refused = pytest.raises(FileError, match="out must be a folder to write into; it is a file")
+    with refused, result_folder(tmp_path / "out", ["a"], force=True):
+        pytest.fail("the work began")
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+
+
 def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match=r"must be in a folder; .*file is a file"):

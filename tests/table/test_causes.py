@@ -24,6 +24,11 @@ from cellmend.table.causes.numbers import (
     causes_to_json,
     learn_number_causes,
 )
+from cellmend.table.relations.arithmetic import Arithmetic
+from cellmend.table.relations.dependencies import Dependency
+from cellmend.table.relations.keys import Key
+from cellmend.table.relations.sequences import Series
+from cellmend.table.relations.sources import Sources
 
 CAUSES = {cause.name: cause for cause in SLIPS}
 PAGE = Path(__file__).parents[2] / "docs" / "causes.md"
@@ -31,6 +36,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "causes.md"
 
 def test_every_cause_has_a_meaning_and_a_line_in_the_docs() -> None:
     assert {*CAUSES, *NUMBER_CAUSES, Default().name} <= set(MEANINGS)
+    assert {each.kind for each in (Arithmetic, Dependency, Key, Series, Sources)} | {"decisions"} <= set(MEANINGS)
     lines = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     told = {cells[1].strip(): cells[2].partition(":")[0].strip() for cells in lines}
     assert {name: told[name] for name in MEANINGS} == MEANINGS

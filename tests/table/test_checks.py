@@ -86,6 +86,16 @@ def test_what_is_no_number_is_suspect_and_knows_what_is_written_nearly_so() -> N
     assert "which is no number" in odd.reason
 
 
+def test_what_is_left_of_a_number_says_what_it_may_have_been() -> None:
+    numbers = [str(n) for n in range(150_000, 250_000, 317)] + ["151105"] * 5
+    typed, other = (
+        next(each for each in checked({"weight": [*numbers, text]}).suspects if each.row == len(numbers))
+        for text in ("19O105", "19x105")
+    )
+    assert typed.meant == ("190105",), "not 151105, in which another digit differs"
+    assert set(other.meant) >= {f"19{digit}105" for digit in range(10)}
+
+
 def test_a_letter_in_place_of_a_digit_tells_nothing() -> None:
     table = checked({"paid": ["0"] * 60 + ["1"] * 40 + ["x"]})
     assert [(each.row, each.meant) for each in table.suspects] == [(100, ())]
@@ -98,6 +108,12 @@ def test_a_date_that_cannot_be_is_suspect() -> None:
     table = checked({"day": [*dates, "2024-03-99"]})
     assert [(each.row, each.suspicion > 0.9) for each in table.suspects] == [(84, True)]
     assert "which is no date" in table.suspects[0].reason
+
+
+def test_a_day_that_no_month_has_is_no_slip_of_two_digits() -> None:
+    days = [f"{day:02}.{month:02}.2026" for month in (1, 2) for day in range(1, 28)] * 12
+    suspects = checked({"day": [*days, "31.02.2026"]}).suspects
+    assert [(each.row, each.cause) for each in suspects] == [(len(days), "unreadable")]
 
 
 # ---------------------------------------------------------------- identifiers, slipped values

@@ -159,3 +159,9 @@ def test_a_schema_is_saved_and_loaded(tmp_path) -> None:
 def test_yaml_that_makes_its_reader_stumble_is_one_sentence(text: str) -> None:
     with pytest.raises(SchemaError, match="schema"):
         Schema.from_yaml(text)
+
+
+def test_yaml_that_cannot_be_read_is_one_line() -> None:
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_yaml('city: !!python/object/apply:os.system ["ls"]\nage: [')
+    assert "\n" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -84,6 +85,11 @@ def find(place: str | Path) -> tuple[FileSystem, str, FileInfo]:
         folder, _, name = path.rpartition("/")
         near = [] if is_url(place) else [each.base_name for each in listed(system, folder)]
         raise FileError(f"{place} must be a file or a folder with a table; there is none.{did_you_mean(name, near)}")
+    if found.type == FileType.Unknown:
+        raise FileError(
+            f"{place} must be a file or a folder with a table; it is a pipe or a device. "
+            "Hint: give - in its place, and what it holds on standard input."
+        )
     return system, path, found
 
 
@@ -111,12 +117,17 @@ def readable(path: str, kind: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
         name = path.rpartition("/")[2]
-        raise FileError(f"{name} must be a {kind} file; it cannot be read as one ({first_line(error)}).") from None
+        why = first_line(error).rpartition(": ")[2]  # before it Arrow says where it was, and the path again
+        raise FileError(f"{name} must be a {kind} file; it cannot be read as one ({why}).") from None
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, to be put into a sentence."""
-    return str(error).partition("\n")[0].rstrip(".")
+    """The first line of what an error says, to be put into a sentence, without the number of the error.
+
+    >>> first_line(OSError("Failed to open it. Detail: [errno 13] Permission denied"))
+    'Failed to open it. Detail: Permission denied'
+    """
+    return re.sub(r"\[errno \d+\] ", "", str(error).partition("\n")[0], flags=re.IGNORECASE).rstrip(".")
 
 
 # ---------------------------------------------------------------- writing, whole or not at all

@@ -27,7 +27,7 @@ def result_folder(folder: Path, names: Sequence[str], *, force: bool, size: int 
     """
     files = [folder / name for name in names]
     refuse_to_overwrite(files, force=force)
-    check_room(folder, size)
+    check_folder(folder, size)
     with only_run(folder):
         refuse_to_overwrite(files, force=force)  # another run may have ended just now
         partial = _hidden(folder, PARTIAL)
@@ -126,6 +126,13 @@ def check_outputs(paths: Sequence[Path], *, force: bool, size: int = 0) -> None:
         if path.is_dir():
             raise FileError(f"{path} must be a file; it is a folder. Hint: name a file in it.")
         check_room(path, size)
+
+
+def check_folder(folder: Path, size: int = 0) -> None:
+    """Stop if a folder to write files into is a file, or has no room for files of this size."""
+    if folder.is_file():
+        raise FileError(f"{folder} must be a folder to write into; it is a file. Hint: choose another place with -o.")
+    check_room(folder, size)
 
 
 def check_room(path: Path, size: int = 0) -> None:

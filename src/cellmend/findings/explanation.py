@@ -39,7 +39,9 @@ def explain(
     if suspect is not None and (suspect.related or suspect.is_told):
         repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
     elif suspect is not None:
-        fits = column.fits(expected.meant, expected.low, expected.high)
+        # What is left of an unreadable number says more than the row does.
+        room = expected.high - expected.low if cause == named.UNREADABLE else 0.0
+        fits = column.fits(expected.meant, expected.low - room, expected.high + room)
         # Of few numbers the one that the row makes likeliest, whatever the suspect says.
         if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
             repair, why = words.spelled(column, suspect, expected.meant), suspect.reason

@@ -32,6 +32,7 @@ FINDINGS = pa.schema(
 MIXED = ("value", "repair")  # of any type, written as text where a column must have one
 BOUNDS = ("low", "high")  # numbers, and of dates text
 SHOWN_IN_NOTEBOOKS = 50
+FEW_ROWS = 1000  # of which error rates are a rough guess
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,19 @@ class Mended:
     def expected_false(self) -> float:
         """How many of the flagged cells are expected to be right."""
         return float(sum(1 - finding.suspicion for finding in self.found))
+
+
+def say_sure(expected_false: float, rows: int) -> str:
+    """How many of the flagged cells may be right, and how far that can be told.
+
+    >>> say_sure(8.7, 10_000), say_sure(0.2, 198)
+    ('about 9 of them may be right', 'how many of them are right is hard to tell in 198 rows')
+    """
+    if rows < FEW_ROWS:
+        return f"how many of them are right is hard to tell in {rows:,} {'row' if rows == 1 else 'rows'}"
+    if expected_false < 0.5:
+        return "what is rare and right may be among them"
+    return f"about {expected_false:,.0f} of them may be right"
 
 
 def to_arrow(findings: Sequence[Finding], *, first_row: int = 0) -> pa.Table:

@@ -32,6 +32,8 @@ WIDER = 1.5  # times as wide as within the usual range
 NATURAL = 0.1  # of the extreme numbers of clean rows follow such a line
 MOST_COLUMNS = 500  # of numbers, between which lines are learned
 LED = 0.5  # of the way from the middle to where extremes begin, at least: lines lead less far than natural extremes lie
+LEADS = 2.0  # spreads from the middle, from where on the rest of a row leads to extremes
+FAR_ENOUGH = 0.1  # of the way to the number, at least: a slipped point goes further
 PIECE = 256  # rows at once
 
 
@@ -94,10 +96,10 @@ class Extremes:
         found = torch.zeros_like(cells.observed)
         if self.places:
             held, known, extreme = self._extreme(cells)
-            scaled, line = self._led(held, known)
-            low, high = (self._scaled(self._of(name, held)) for name in ("low", "high"))
-            places = torch.tensor(self.places, device=found.device)
-            found[:, places] = extreme & torch.where(scaled < 0, line < low, line > high)
+            _, line = self._led(held, known)
+            own = self._scaled(held)
+            leads = (line.abs() > LEADS) & (line.sign() == own.sign()) & (line.abs() > FAR_ENOUGH * own.abs())
+            found[:, torch.tensor(self.places, device=found.device)] = extreme & leads
         return found
 
     def _led(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:

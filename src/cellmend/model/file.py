@@ -122,6 +122,11 @@ def write_parts(path: str | Path, header: dict[str, Any], tensors: dict[str, Ten
         temporary.write_bytes(content)
 
 
+def _what_is_wrong(error: Exception) -> str:
+    is_told = isinstance(error, ValueError | safetensors.SafetensorError) and not isinstance(error, UnicodeError)
+    return str(error).partition("\n")[0] if is_told else "its header is none of a model"
+
+
 def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and weights of a model file, checked."""
     path = Path(path)
@@ -135,7 +140,7 @@ def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"A model file must be a whole file written by CellMender.save; {path.name} is not "
-            f"({type(error).__name__}: {error}). Hint: save the model again."
+            f"({_what_is_wrong(error)}). Hint: save the model again."
         ) from None
     if written != FORMAT:
         raise ModelFileError(

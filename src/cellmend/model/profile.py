@@ -250,7 +250,7 @@ def _of_numbers(column: EncodedColumn, edges: Sequence[float], then: Floats, now
 def percent(share: float) -> str:
     """A share for a sentence.
 
-    >>> percent(0.123), percent(0.004), percent(0.0), percent(0.9999)
+    >>> percent(0.123), percent(0.004), percent(-2e-16), percent(0.9999)
     ('12 %', '0.4 %', '0 %', '100 %')
     """
-    return f"{100 * share:.0f} %" if share == 0 or share >= 0.01 else f"{100 * share:.1g} %"
+    return f"{abs(100 * share):.0f} %" if share < 1e-9 or share >= 0.01 else f"{100 * share:.1g} %"

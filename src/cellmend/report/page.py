@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from cellmend import __version__
 from cellmend.files.places import whole_file
-from cellmend.findings.finding import Finding
+from cellmend.findings.finding import FEW_ROWS, Finding, say_sure
 from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
 from cellmend.report.markup import counted, cut
@@ -47,7 +47,8 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
     page = _template().render(
         facts=facts,
         version=__version__,
-        headline=headline(facts, before.num_rows * before.num_columns),
+        headline=headline(facts, before.num_rows, before.num_columns),
+        false_alarms=about(facts.expected_false) if before.num_rows >= FEW_ROWS else "hard to tell",
         rows=before.num_rows,
         columns=before.num_columns,
         map=map_of(columns, before.num_rows),
@@ -77,7 +78,7 @@ def _template() -> Template:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    pages.filters |= {"about": about, "counted": counted, "cut": cut, "duration": duration, "grouped": "{:,}".format}
+    pages.filters |= {"counted": counted, "cut": cut, "duration": duration, "grouped": "{:,}".format}
     pages.filters |= {"moment": moment}
     return pages.get_template("report.html")
 
@@ -87,16 +88,16 @@ def _escaped(value: object) -> object:
     return value if hasattr(value, "__html__") else Markup(escape(str(value)))  # noqa: S704
 
 
-def headline(facts: Facts, cells: int) -> str:
+def headline(facts: Facts, rows: int, columns: int) -> str:
     """What was found, in a sentence or two."""
+    cells = rows * columns
     if not facts.flagged:
         return f"None of {counted(cells, 'cell')} looks wrong."
     left = facts.flagged - facts.repaired
     kept = f", {left:,} {_be(left)} left as found" if left else ""
-    false = about(facts.expected_false)
     return (
         f"{facts.flagged:,} of {counted(cells, 'cell')} {'looks' if facts.flagged == 1 else 'look'} wrong; "
-        f"among them {false} false {'alarm is' if false == '1' else 'alarms are'} expected. "
+        f"{say_sure(facts.expected_false, rows)}. "
         f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}."
     )
 

@@ -25,6 +25,7 @@ from cellmend.table.causes.numbers import (
     learn_number_causes,
     stray_together,
 )
+from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
@@ -43,6 +44,7 @@ FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value
 STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
 SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
+LOOKS_LIKE = {"O": "0", "o": "0", "l": "1", "I": "1", "S": "5", "Z": "2", "B": "8"}  # letters typed for digits
 
 
 # ---------------------------------------------------------------- numbers that are written nearly so
@@ -106,6 +108,8 @@ class Checks:
             for row in np.flatnonzero((index >= 0) & odd[index]).tolist():
                 text = texts[index[row]]
                 chance, meant, cause, words = found[text]
+                if cause == Several().name and isinstance(table.notations.get(name), Dates):
+                    continue  # most dates are two digits from another one
                 reason = f"{name} is {text}, probably {words}"
                 suspects.append(Suspect(row, place, chance, meant, reason, readable=False, cause=cause))
         return suspects
@@ -280,13 +284,29 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         texts = [str(cell).strip() for cell in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
-            meant = told_by_rest(text, words) or tuple(words[word] for word in near[:MOST_MEANT])
+            meant = tuple(words[word] for word in near[:MOST_MEANT])
+            if isinstance(notation, Numbers):
+                meant = told_by_rest(text, words) or _meant_numbers(text, meant, notation.decimal)
             reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
             if notation.rounded(text) is not None:
                 meant, cause = (), named.DECIMALS
                 reason = f"{name} is {text}, with far more decimals than the others"
             suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False, cause=cause))
     return suspects
+
+
+def _meant_numbers(text: str, near: Sequence[str], decimal: str) -> tuple[str, ...]:
+    """Numbers that may have been meant by one with stray letters: all its other digits stay where they are.
+
+    >>> _meant_numbers("19O105", ["151105"], "."), _meant_numbers("61v6", ["61.6"], ".")[:3]
+    (('190105',), ('61.6', '6106', '6116'))
+    """
+    strays = [at for at, letter in enumerate(text) if letter.isalpha()]
+    kept = [word for word in near if OSA.distance(text.casefold(), word.casefold()) <= max(1, len(strays))]
+    if len(strays) == 1 < sum(letter.isdecimal() for letter in text):
+        before, stray, after = text[: strays[0]], text[strays[0]], text[strays[0] + 1 :]
+        kept += [before + each + after for each in LOOKS_LIKE.get(stray, (*"0123456789", decimal, ""))]
+    return tuple(dict.fromkeys(kept))[:MOST_MEANT]
 
 
 def _wrong_numbers(checks: Checks, table: ReadTable) -> list[Suspect]:

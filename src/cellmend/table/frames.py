@@ -214,6 +214,8 @@ def _to_arrow(column: nw.Series[Any]) -> pa.ChunkedArray:
 
 
 def _numbers_or_texts(cells: list[Any]) -> pa.Array:
+    if any(isinstance(cell, complex) for cell in cells):  # no quantities that could be judged
+        return pa.array([None if cell is None else [str(cell)] for cell in cells], pa.list_(pa.string()))
     if all(cell is None or (isinstance(cell, Real) and not isinstance(cell, bool)) for cell in cells):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         if np.nanmedian(np.abs(numbers)) <= LARGEST_EXACT_WHOLE:  # else labels, which floats would merge

@@ -81,7 +81,8 @@ class Schema:
         try:
             entries = yaml.safe_load(text)
         except YAML_TROUBLES as error:
-            raise SchemaError(f"A schema must be YAML of the form 'column: kind'; it cannot be read: {error}") from None
+            why = " ".join(str(error).partition("\n")[0].split())
+            raise SchemaError(f"A schema must be YAML of the form 'column: kind'; it cannot be read: {why}.") from None
         if not isinstance(entries, Mapping):
             raise SchemaError("A schema must be YAML of the form 'column: kind', one a line.")
         return cls.from_dict(entries)
