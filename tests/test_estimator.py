@@ -122,12 +122,12 @@ def test_missing_cells_score_zero_and_stay_missing_unless_asked(fitted: CellMend
 @pytest.mark.slow
 def test_menders_fitted_together_find_what_each_should() -> None:
     tables = [line_table(), line_table().assign(b=lambda t: -t["b"])]
-    settings = {"epochs": 200, "networks": 2}
+    settings = {"epochs": 100, "networks": 2}
     menders = [CellMender(**settings, random_state=seed, alpha=alpha) for seed, alpha in ((0, 0.95), (1, 0.9))]
     fit_together(menders, tables)
     for mender, table in zip(menders, tables, strict=True):
         assert np.unravel_index(mender.cell_scores(table).argmax(), table.shape) == (7, 1)
-        assert len(mender.history_) == 200
+        assert len(mender.history_) == 100
         assert mender.history_[-1] > mender.history_[0]
 
 
@@ -554,10 +554,10 @@ def test_verbose_shows_progress_on_standard_error(capsys) -> None:
 
 CHANCE = np.random.default_rng(0)
 CLEAN = {
-    "numbers": (pd.DataFrame(CHANCE.normal(size=(600, 5)), columns=list("abcde")), None),
-    "categories": (pd.DataFrame({c: CHANCE.choice(list("xyzw"), 600) for c in "abcd"}), None),
-    "levels": (pd.DataFrame({c: CHANCE.integers(1, 6, 400) for c in "abc"}), None),
-    "counts": (pd.DataFrame({c: CHANCE.geometric(0.2, 600) - 1 for c in "abcd"}), dict.fromkeys("abcd", "count")),
+    "numbers": (pd.DataFrame(CHANCE.normal(size=(300, 4)), columns=list("abcd")), None),
+    "categories": (pd.DataFrame({c: CHANCE.choice(list("xyzw"), 300) for c in "abc"}), None),
+    "levels": (pd.DataFrame({c: CHANCE.integers(1, 6, 300) for c in "abc"}), None),
+    "counts": (pd.DataFrame({c: CHANCE.geometric(0.2, 300) - 1 for c in "abc"}), dict.fromkeys("abc", "count")),
 }
 
 
