@@ -19,6 +19,7 @@ from cellmend.model.suspicion import (
     expected_errors,
     like_chance,
     log_odds,
+    rates_between,
     standing_out,
     suspicion_log_odds,
     temper,
@@ -316,3 +317,29 @@ def test_suspicions_go_on_from_what_was_kept() -> None:
     assert again.settle(ratio, by_chance, everything, rare=0.0) == learned.settle(
         ratio, by_chance, everything, rare=0.0
     )
+
+
+def test_rates_go_a_share_of_the_way_to_new_ones() -> None:
+    old, new = ErrorRates(0.2, 0.3, 0.04, (0.1, 0.0)), ErrorRates(0.4, 0.1, 0.02, (0.5, 0.2))
+    found = rates_between(old, new, 0.25)
+    assert (found.rows, found.cells, found.rare) == pytest.approx((0.25, 0.25, 0.035))
+    assert found.columns == pytest.approx((0.2, 0.05))
+
+
+@pytest.mark.parametrize(
+    ("share", "usual", "stands_out"),
+    [(0.07, 0.02, False), (0.09, 0.02, True), (0.09, 0.08, False), (0.11, 0.08, True), (0.6, 0.0, False)],
+)
+def test_a_column_stands_out_above_three_times_the_others_or_a_tenth_and_below_a_half(
+    share: float, usual: float, stands_out: bool
+) -> None:
+    assert bool(standing_out(torch.tensor([usual] * 4 + [share]))[-1]) == stands_out
+
+
+def test_twice_as_many_errors_as_are_seen_in_a_column_are_held_to_be_there_and_at_most_a_half() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.1, 0.4])
+    learned = Suspicions(torch.tensor([math.nan, 0.1, 0.4]))
+    assert learned.first_alpha(0.95).tolist() == pytest.approx([0.95, 0.8, 0.5])
+    held = learned.revise(ratio, by_chance, torch.ones(4000, 3, dtype=torch.bool))
+    assert learned.rates.columns == pytest.approx((0.0, 0.1, 0.4))
+    assert held.columns == pytest.approx((0.0, 0.2, 0.5))
