@@ -15,10 +15,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import settings
 
 from cellmend import CellMender
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.measures import KNOTS
+
+# On a busy machine an example may take long; the same ones in every run, unless other ones are asked for.
+settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("other", deadline=None)
+settings.load_profile("other" if "CELLMEND_FUZZ" in os.environ else "same")
 
 # Small networks run faster on one thread, and other tests' load cannot change their sums.
 torch.set_num_threads(1)

@@ -159,7 +159,7 @@ def people(rows: int = 400) -> str:
 @pytest.fixture(scope="module")
 def cleaned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clean")
-    (folder / "people.csv").write_text(people())
+    (folder / "people.csv").write_text(people(200))
     return folder, run("clean", str(folder / "people.csv"), "-o", str(folder / "out"), "--json")
 
 
@@ -168,14 +168,14 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     folder, done = cleaned
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
-    assert (summary["rows"], summary["columns"], summary["table"]) == (400, 4, "people.csv")
+    assert (summary["rows"], summary["columns"], summary["table"]) == (200, 4, "people.csv")
     assert sorted(path.name for path in (folder / "out").iterdir()) == [
         "findings.csv", "model.cellmend", "repaired.csv", "report.html", "source.json",
     ]  # fmt: skip
     findings = pd.read_csv(folder / "out" / "findings.csv")
     assert summary["flagged"] == len(findings)
     assert {(7, "weight"), (9, "size")} <= set(zip(findings["row"], findings["column"], strict=True))
-    before, after = people().splitlines(), (folder / "out" / "repaired.csv").read_text().splitlines()
+    before, after = people(200).splitlines(), (folder / "out" / "repaired.csv").read_text().splitlines()
     assert after[8].split(";")[1].endswith(" kg")
     assert after[8] != before[8]
     assert after[4] == before[4], "a missing cell stays"
@@ -188,7 +188,7 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
 def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path, monkeypatch, capsys) -> None:
     folder, _ = cleaned
     model, new = str(folder / "out" / "model.cellmend"), tmp_path / "new.csv"
-    new.write_text("\n".join(people().splitlines()[:20]) + "\n")
+    new.write_text("\n".join(people(200).splitlines()[:20]) + "\n")
     assert here(monkeypatch, "score", str(new), "-m", model, "-o", str(tmp_path / "scores.parquet")) == 0
     scores = pd.read_parquet(tmp_path / "scores.parquet")
     assert list(scores.columns) == ["id", "weight", "length", "size", "row_score"]
@@ -375,7 +375,16 @@ def test_scoring_tells_of_columns_that_moved(nightly, monkeypatch, capsys, large
 
 def updated(folder: Path, monkeypatch, *options: str) -> int:
     """Exit code of updating the model of a `nightly` folder, in this process."""
-    return here(monkeypatch, "update", str(folder / "new.parquet"), "-m", str(folder / "m.cellmend"), *options)
+    return here(
+        monkeypatch,
+        "update",
+        str(folder / "new.parquet"),
+        "-m",
+        str(folder / "m.cellmend"),
+        "--time-limit",
+        "1",
+        *options,
+    )
 
 
 @pytest.mark.slow

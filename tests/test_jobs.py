@@ -26,6 +26,7 @@ from cellmend.report.lines import write_findings
 from cellmend.report.rows import Rows
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
+from cellmend.streaming.scores import score_table, write_scores
 from tests.conftest import SMALL, mixed_table
 
 FDR = Threshold(fdr=0.1)
@@ -187,7 +188,7 @@ def test_tidying_changes_whole_columns_and_nothing_else(job: jobs.Job, tmp_path:
 
 
 def test_scores_have_the_tables_columns_and_one_for_the_row(job: jobs.Job) -> None:
-    scores = jobs.score_table(job.source, job.mender)
+    scores = score_table(job.source, job.mender)
     assert scores.column_names == [*job.source.table.column_names, "row_score"]
     assert scores["weight"][5].as_py() > 0.9
 
@@ -216,8 +217,8 @@ def test_a_table_scored_in_pieces_has_the_scores_of_the_whole(
     large: Stream, fitted: CellMender, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / "in" / f"scores{suffix}"
-    jobs.write_scores(large, fitted, out, shown=False)
-    scores, whole = scores_of(out), jobs.score_table(read_file(tmp_path / "in" / "large.parquet"), fitted)
+    write_scores(large, fitted, out, shown=False)
+    scores, whole = scores_of(out), score_table(read_file(tmp_path / "in" / "large.parquet"), fitted)
     assert scores.column_names == whole.column_names == [*large.names, "row_score"]
     assert scores.num_rows == 251
     for name in whole.column_names:
@@ -233,7 +234,7 @@ def test_a_folder_scored_in_pieces_has_the_scores_of_the_whole(
     for first in range(0, 251, 11):
         pq.write_table(table.slice(first, 11).drop_columns("country"), folder / f"{first:03}.parquet")
     (tmp_path / "in" / "large.parquet").unlink()
-    jobs.write_scores(open_stream(str(tmp_path)), fitted, tmp_path / "scores.csv", shown=False)
+    write_scores(open_stream(str(tmp_path)), fitted, tmp_path / "scores.csv", shown=False)
     scores, whole = scores_of(tmp_path / "scores.csv"), fitted.cell_suspicion(table)
     for name in table.column_names:
         assert scores[name].to_numpy() == pytest.approx(whole[name].to_numpy(), abs=1e-5)
@@ -249,7 +250,7 @@ def test_scores_are_written_piece_by_piece_with_a_bar(
         return np.full((table.num_rows, table.num_columns), float(len(judged))), np.zeros(table.num_rows)
 
     monkeypatch.setattr(CellMender, "score_rows", numbered)
-    jobs.write_scores(large, fitted, tmp_path / "scores.parquet", shown=True)
+    write_scores(large, fitted, tmp_path / "scores.parquet", shown=True)
     assert judged == [60, 60, 60, 60, 11]
     assert scores_of(tmp_path / "scores.parquet")["id"].to_pylist() == list(
         np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], judged)
@@ -275,7 +276,7 @@ def test_scoring_that_stops_in_the_middle_leaves_nothing(
 
     monkeypatch.setattr(CellMender, "score_rows", stopped)
     with pytest.raises(stop):
-        jobs.write_scores(large, fitted, tmp_path / f"scores{suffix}", shown=True)
+        write_scores(large, fitted, tmp_path / f"scores{suffix}", shown=True)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
@@ -283,7 +284,7 @@ def test_a_large_table_with_other_columns_is_refused_before_the_work(
     large: Stream, job: jobs.Job, tmp_path: Path
 ) -> None:
     with pytest.raises(TableError, match=r"large.parquet must have the columns of the model; it lacks 'code'"):
-        jobs.write_scores(large, job.mender, tmp_path / "scores.csv", shown=False)
+        write_scores(large, job.mender, tmp_path / "scores.csv", shown=False)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
@@ -292,7 +293,7 @@ def test_the_row_score_has_a_name_of_its_own_in_pieces_too(tmp_path: Path, monke
     table = mixed_table()[["height", "income"]].rename(columns={"income": "row_score"})
     table.to_parquet(tmp_path / "t.parquet", index=False)
     mender = CellMender(**SMALL | {"epochs": 2}).fit(table)
-    jobs.write_scores(open_stream(str(tmp_path / "t.parquet")), mender, tmp_path / "scores.csv", shown=False)
+    write_scores(open_stream(str(tmp_path / "t.parquet")), mender, tmp_path / "scores.csv", shown=False)
     assert scores_of(tmp_path / "scores.csv").column_names == ["height", "row_score", "row_score_"]
 
 

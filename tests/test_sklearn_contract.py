@@ -16,6 +16,6 @@ CANNOT_HOLD = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Left out of the model")
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix")
-@parametrize_with_checks([CellMender(**SMALL)], expected_failed_checks=lambda estimator: CANNOT_HOLD)
+@parametrize_with_checks([CellMender(**SMALL | {"epochs": 4})], expected_failed_checks=lambda estimator: CANNOT_HOLD)
 def test_scikit_learn_accepts_the_estimator(estimator, check) -> None:
     check(estimator)

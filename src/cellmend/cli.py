@@ -287,8 +287,9 @@ def score(
 
     Into a folder, a file for each part of the table: a run that was stopped goes on where it was.
     """
-    from cellmend import jobs, large_jobs, streaming
+    from cellmend import large_jobs, streaming
     from cellmend.files import places, results
+    from cellmend.streaming.scores import write_scores
 
     asked = file_options(sheet, header_row, delimiter, encoding)
     teller, run = Teller(quiet), run_options(engine, address, workers, device, quiet, output)
@@ -307,7 +308,7 @@ def score(
             if isinstance(source, streaming.Stream):
                 mender.set_params(verbose=False)  # one bar for all pieces, not one for each
             compared = watch.moved or not quiet
-            found = jobs.write_scores(source, mender, Path(output), shown=not quiet, compared=compared)
+            found = write_scores(source, mender, Path(output), shown=not quiet, compared=compared)
     teller.notes(found.notes)
     fail_for(watch.reasons(moved=list(found.moved)))
 

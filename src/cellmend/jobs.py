@@ -33,8 +33,6 @@ from cellmend.streaming import limits
 from cellmend.streaming.batches import conform
 from cellmend.streaming.learning import draw, fit_stream
 from cellmend.streaming.newer import compare
-from cellmend.streaming.scores import score_table as score_table
-from cellmend.streaming.scores import write_scores as write_scores
 from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import (

@@ -133,3 +133,8 @@ def test_calibration_compares_suspicion_with_what_is_wrong(cells: list[tuple[flo
     if len({s for s, _ in cells}) == len(cells):  # with ties a cutoff takes all or none of them
         assert found["false_share"] == pytest.approx(1 - np.mean(flagged) if flagged else 0.0)
         assert found["found_share"] == pytest.approx(sum(flagged) / max(mask.sum(), 1))
+
+
+def test_scores_must_have_the_columns_of_the_mask() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        cell_avprs(np.zeros((4, 2)), MASK)

@@ -51,7 +51,7 @@ def messy(rows: int = ROWS) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def mender() -> CellMender:
-    return CellMender(epochs=150, hidden_dim=64, latent_dim=16, embedding_dim=8, repair_from=0.5, random_state=0).fit(
+    return CellMender(epochs=80, hidden_dim=64, latent_dim=16, embedding_dim=8, repair_from=0.5, random_state=0).fit(
         messy()
     )
 

@@ -17,11 +17,14 @@ from cellmend.model.suspicion import (
     dirty_log_odds,
     estimate_rates,
     expected_errors,
+    in_usual_rows,
     like_chance,
     log_odds,
+    rates_between,
     standing_out,
     suspicion_log_odds,
     temper,
+    who_did_it,
     wrong_log_odds,
 )
 from cellmend.settings import fdr_cutoff
@@ -316,3 +319,53 @@ def test_suspicions_go_on_from_what_was_kept() -> None:
     assert again.settle(ratio, by_chance, everything, rare=0.0) == learned.settle(
         ratio, by_chance, everything, rare=0.0
     )
+
+
+def test_rates_go_a_share_of_the_way_to_new_ones() -> None:
+    old, new = ErrorRates(0.2, 0.3, 0.04, (0.1, 0.0)), ErrorRates(0.4, 0.1, 0.02, (0.5, 0.2))
+    found = rates_between(old, new, 0.25)
+    assert (found.rows, found.cells, found.rare) == pytest.approx((0.25, 0.25, 0.035))
+    assert found.columns == pytest.approx((0.2, 0.05))
+
+
+@pytest.mark.parametrize(
+    ("share", "usual", "stands_out"),
+    [(0.07, 0.02, False), (0.09, 0.02, True), (0.09, 0.08, False), (0.11, 0.08, True), (0.6, 0.0, False)],
+)
+def test_a_column_stands_out_above_three_times_the_others_or_a_tenth_and_below_a_half(
+    share: float, usual: float, stands_out: bool
+) -> None:
+    assert bool(standing_out(torch.tensor([usual] * 4 + [share]))[-1]) == stands_out
+
+
+def test_twice_as_many_errors_as_are_seen_in_a_column_are_held_to_be_there_and_at_most_a_half() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.1, 0.4])
+    learned = Suspicions(torch.tensor([math.nan, 0.1, 0.4]))
+    assert learned.first_alpha(0.95).tolist() == pytest.approx([0.95, 0.8, 0.5])
+    held = learned.revise(ratio, by_chance, torch.ones(4000, 3, dtype=torch.bool))
+    assert learned.rates.columns == pytest.approx((0.0, 0.1, 0.4))
+    assert held.columns == pytest.approx((0.0, 0.2, 0.5))
+
+
+def test_a_row_is_usual_by_its_other_cells_alone() -> None:
+    """Each cell left out in turn; cells that are not observed tell nothing."""
+    ratio, _ = drawn_by_chance([0.1, 0.1, 0.1, 0.1], rows=300)
+    observed = torch.rand(300, 4, generator=generator(8)) < 0.8
+    found, rates = in_usual_rows(ratio, observed), estimate_rates(ratio, observed, rare=0.0)
+    for column in range(4):
+        others = observed.clone()
+        others[:, column] = False
+        usual = (-dirty_log_odds(ratio, others, rates)).sigmoid()
+        torch.testing.assert_close(found[:, column], torch.where(observed[:, column], usual, 0.0))
+
+
+def test_what_rows_and_columns_do_is_told_apart_by_counting() -> None:
+    """One round of EM on cells that are surely right or wrong: who did it is the share of each, by hand."""
+    rates, everything = ErrorRates(0.5, 0.4, 0.0, (0.2, 0.1)), torch.ones(1, 2, dtype=torch.bool)
+    ratio = torch.tensor([[-200.0, 200.0]], dtype=torch.float64)
+    dirty, by_row, by_column = who_did_it(ratio, everything, rates)
+    in_dirty, in_clean = 0.5 * (1 - 0.8 * 0.6) * (0.9 * 0.6), 0.5 * 0.2 * 0.9  # the first cell wrong, the second right
+    share = in_dirty / (in_dirty + in_clean)
+    assert float(dirty) == pytest.approx(share)
+    assert by_row[0].tolist() == pytest.approx([share * 0.4 / 0.52, 0.0], abs=1e-9)
+    assert by_column[0].tolist() == pytest.approx([1 - share + share * 0.2 / 0.52, 0.0], abs=1e-9)

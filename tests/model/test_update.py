@@ -126,15 +126,15 @@ def test_levels_that_the_schema_declares_stay() -> None:
 @pytest.mark.slow
 def test_an_update_is_repeatable_and_survives_the_file(again: CellMender, mender: CellMender, tmp_path) -> None:
     new = spoiled(people(200, *NEW, seed=6), 6)[0]
-    again.update(new).save(tmp_path / "updated")
+    again.set_params(epochs=2).update(new).save(tmp_path / "updated")
     loaded = load(tmp_path / "updated")
     np.testing.assert_array_equal(loaded.cell_scores(new), again.cell_scores(new))
     assert (loaded.model_.profile, loaded.model_.calibration) == (again.model_.profile, again.model_.calibration)
-    repeated = load(tmp_path / "m").update(new)
+    repeated = load(tmp_path / "m").set_params(epochs=2).update(new)
     np.testing.assert_array_equal(repeated.cell_scores(new), again.cell_scores(new))
-    assert len(again.history_) == 2 * len(mender.history_)
+    assert len(again.history_) == len(mender.history_) + 2
     loaded.update(new)
-    assert len(loaded.history_) == 3 * len(mender.history_)
+    assert len(loaded.history_) == len(mender.history_) + 4
 
 
 @pytest.mark.slow

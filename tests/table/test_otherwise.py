@@ -14,6 +14,7 @@ from cellmend import CellMender, jobs, large_jobs
 from cellmend.files.formats import read_file
 from cellmend.settings import Threshold
 from cellmend.streaming import open_in_pieces
+from cellmend.streaming.scores import write_scores
 from cellmend.table.dates import Dates
 from cellmend.table.numbers import Numbers, learn_numbers
 from cellmend.table.otherwise import written_otherwise
@@ -113,7 +114,7 @@ def test_scoring_reads_the_new_notation_too(mender, tmp_path: Path, output: str)
             stream, tmp_path / "m.cellmend", str(tmp_path / output), large_jobs.Run(shown=True)
         ).notes
     else:
-        told = jobs.write_scores(read_file(tmp_path / "new.csv"), mender, tmp_path / output, shown=True).notes
+        told = write_scores(read_file(tmp_path / "new.csv"), mender, tmp_path / output, shown=True).notes
     assert pd.read_parquet(tmp_path / output)["price"].mean() < 0.2
     assert [sentence for sentence in told if sentence.startswith("price: written with a decimal comma")]
     assert not [sentence for sentence in told if "moved" in sentence]

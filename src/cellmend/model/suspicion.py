@@ -85,7 +85,7 @@ def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float, columns: Seq
     ratio = temper(ratio.double(), rare)
     believed = 1 + BELIEF * len(ratio)
     for _ in range(EM_ROUNDS):
-        dirty, by_row, by_column = _who_did_it(ratio, observed, rates)
+        dirty, by_row, by_column = who_did_it(ratio, observed, rates)
         cells = (dirty * observed.sum(-1)).sum().clamp_min(1e-6)  # of dirty rows
         share_of_rows = float(dirty.sum() + 1 + BELIEVED_DIRTY * believed) / (len(ratio) + 1 + believed)
         share_of_cells = min(max(float(by_row.sum() / cells), 1 / (ratio.shape[-1] + 1)), MOST_WRONG)
@@ -97,7 +97,7 @@ def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float, columns: Seq
     return rates
 
 
-def _who_did_it(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> tuple[Tensor, Tensor, Tensor]:
+def who_did_it(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> tuple[Tensor, Tensor, Tensor]:
     """Probability that each row is dirty, (N,), and that each cell is wrong because of its row, and of its column,
     (N, D), from tempered ratios (N, D)."""
     dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
