@@ -227,3 +227,19 @@ def test_every_command_takes_columns_in_any_order_and_leaves_others_alone(folder
         assert list(copied.columns) == ["remark", *reversed(spoiled().columns)]
         assert (copied["remark"] == "hello").all()
         assert copied["city"].tolist()[11] == "Rome"
+
+
+def test_an_identifier_that_was_copied_is_flagged_and_never_guessed() -> None:
+    """The network would say a number that another row has."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"id": rng.permutation(400) + 1000.0, "size": rng.normal(size=400), "weight": rng.random(400)})
+    frame.loc[frame.index[:60], "id"] = 1007.0
+    found = (
+        CellMender(**SMALL, schema={"id": "real", "size": "real", "weight": "real"})
+        .fit(frame)
+        .findings(frame, suspicion=0.5)
+    )
+    copies = found[found["cause"] == "key"]
+    assert len(copies) >= 59
+    assert copies["repair"].isna().all()
+    assert copies["reason"].str.endswith("Abstained: an identifier follows from nothing else").all()

@@ -216,3 +216,12 @@ def test_a_natural_tail_on_one_side_of_the_usual_number_is_no_error() -> None:
     frame = around()
     frame["code"] = 4 + (frame["code"] - 4).abs()
     assert not [each for each in relate(*table_of(frame)).suspects if each.cause == "constant"]
+
+
+def test_a_number_copied_over_a_running_count_is_repaired_by_the_rows_around_it() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"id": np.arange(1, 401), "size": rng.normal(size=400), "city": rng.choice(["a", "b"], 400)})
+    wrong = np.array([50, 51, 120, 200, 310])
+    frame.loc[wrong, "id"] = 7
+    found = {each.row: each.meant for each in relate(*table_of(frame)).suspects if each.cause == "key"}
+    assert found == {row: (str(row + 1),) for row in wrong.tolist()}

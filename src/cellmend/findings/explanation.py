@@ -17,6 +17,7 @@ from cellmend.table.causes import named
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
+IDENTIFIERS = (named.KEY, named.REPEATED)  # a guess would be that of another row
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
 
 
@@ -48,8 +49,11 @@ def explain(
         else:
             rounded = words.rounded(column, value, expected)
             repair = _repair(expected, column, words, abstain) if rounded is None else rounded
-            repair = None if abstain and cause == named.DEFAULT else repair  # a guess would fill a gap
             why = f"{suspect.reason}; {usual_for(given, usual)}"
+            if abstain and cause == named.DEFAULT:
+                repair = None  # a guess would fill a gap
+            if abstain and cause in IDENTIFIERS:
+                repair, why = None, suspect.reason
     else:
         repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
         slip = slipped_point(expected, column, words) if abstain else None
@@ -131,6 +135,8 @@ def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cau
         return "it may be natural, since other numbers of the row lead to an extreme too"
     if cause == named.DEFAULT:
         return "what stands for nothing is left like a gap"
+    if cause in IDENTIFIERS:
+        return "an identifier follows from nothing else"
     if not column.levels:
         return "the rest of the row does not tell the value"
     likely = [shortened(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
 DEFAULT = "default"
-REPEATED, FORM, SLIPPED = "repeated", "form", "slipped"
+REPEATED, KEY, FORM, SLIPPED = "repeated", "key", "form", "slipped"
 POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
 DECIDED, TAUGHT = "decided", "decisions"
 
@@ -36,10 +36,11 @@ MEANINGS: Mapping[str, str] = {
     FORM: "an identifier of another form",
     SLIPPED: "a part of it belongs into the column beside",
     "arithmetic": "it breaks a formula between columns",
+    "constant": "differs from the one number of its column, and nothing says why",
     "dependency": "other columns decide it, and say something else",
     "sources": "other rows tell something else of the same thing",
     "sequence": "it does not go with the rows before and after it",
-    "key": "an identifier that was copied into another row",
+    KEY: "an identifier that was copied into another row",
     "decisions": "people decided so, here or of cells like it",
     POINT: "the decimal point moved",
     EXCHANGED: "two cells of the row exchanged",

@@ -17,7 +17,7 @@ from scipy.special import chdtrc
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.coding import Coded, Codes
 from cellmend.table.relations.quantities import Bools, numbers_of
-from cellmend.table.values import family, level_text, shortened
+from cellmend.table.values import family, shortened
 
 STEADY = 0.75  # of the cells hold the one number
 FEWEST_OTHERS = 20  # cells, from which it can be seen whether something explains them
@@ -36,6 +36,7 @@ class Constant:
 
     column: str
     number: float
+    written: str
     support: float
     kind: str = "constant"
 
@@ -44,19 +45,19 @@ class Constant:
         return (self.column,)
 
     def words(self) -> str:
-        return f"{self.column} is always {level_text(self.number)}"
+        return f"{self.column} is always {self.written}"
 
     def suspects(self, table: ReadTable) -> list[Suspect]:
         numbers, place = numbers_of(table, self.column), table.names.index(self.column)
-        cells, meant = table.arrow.column(place), level_text(self.number)
+        cells = table.arrow.column(place)
         often = f"{self.support:.0%} of the rows, and nothing in the others says why they differ"
         return [
             Suspect(
                 row,
                 place,
                 SUSPICION,
-                (meant,),
-                f"{self.column} is {shortened(cells[row].as_py())}; it is {meant} in {often}",
+                (self.written,),
+                f"{self.column} is {shortened(cells[row].as_py())}; it is {self.written} in {often}",
                 readable=True,
                 cause=self.kind,
             )
@@ -64,11 +65,11 @@ class Constant:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        return {"column": self.column, "number": self.number, "support": self.support}
+        return {"column": self.column, "number": self.number, "written": self.written, "support": self.support}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Constant:
-        return cls(entry["column"], entry["number"], entry["support"])
+        return cls(entry["column"], entry["number"], entry["written"], entry["support"])
 
 
 def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
@@ -80,7 +81,8 @@ def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
             usual = _usual(numbers[np.isfinite(numbers)])
             if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):
                 share = float((numbers == usual).sum() / np.isfinite(numbers).sum())
-                found.append(Constant(column.name, usual, share))
+                written = column.written[int(column.counts.argmax())]
+                found.append(Constant(column.name, usual, written, share))
     return found
 
 

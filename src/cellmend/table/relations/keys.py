@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ CERTAIN = 0.95  # suspicion of a copy that stands out of order, where the owner 
 SORTED = 0.9  # of the values that stand once stand in order
 ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
 MOST_TIES = 0.05  # of the rows have the value of the row before, or the column only never falls
+COUNTED = 0.8  # of the rows go on counting where those before them were
+NEIGHBOURS = 5  # rows before, and as many after, that tell where a count was
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
 MOST_NATURAL = 0.02  # of the values stand more than once by right
 LEAST_SUSPICION = 0.3  # that is told
@@ -42,6 +44,7 @@ class Key:
     copied: Floats  # (R,) chance that all but one of these rows have it by mistake
     owners: frozenset[str]  # digests of rows that one of them belongs to, where the order of rows tells
     support: float
+    counted: Mapping[str, str] = field(default_factory=dict)  # what was meant, by digests of rows, if rows are counted
     kind: str = "key"
 
     @property
@@ -60,8 +63,9 @@ class Key:
                 count, said = int(self.counts[code]), shortened(table.arrow.column(place)[row].as_py())
                 share = 1.0 if self.owners else (count - 1) / count
                 reason = f"{self.column} is {said} in {count} rows; nearly all of its values stand once"
-                chance = round(float(self.copied[code]) * share, 6)
-                found.append(Suspect(row, place, chance, (), reason, readable=True, cause=self.kind))
+                chance, meant = round(float(self.copied[code]) * share, 6), self.counted.get(digest)
+                told = () if meant is None else (meant,)
+                found.append(Suspect(row, place, chance, told, reason, readable=True, cause=self.kind))
         return [each for each in found if each.suspicion >= LEAST_SUSPICION]
 
     def to_json(self) -> dict[str, Any]:
@@ -72,14 +76,14 @@ class Key:
             "copied": self.copied.tolist(),
             "owners": sorted(self.owners),
             "support": self.support,
+            "counted": dict(self.counted),
         }
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Key:
         counts, copied = np.array(entry["counts"], dtype=np.int64), np.array(entry["copied"], dtype=np.float64)
-        return cls(
-            entry["column"], tuple(entry["values"]), counts, copied, frozenset(entry["owners"]), entry["support"]
-        )
+        values, owners = tuple(entry["values"]), frozenset(entry["owners"])
+        return cls(entry["column"], values, counts, copied, owners, entry["support"], entry.get("counted", {}))
 
 
 def row_digests(table: ReadTable, rows: Codes) -> Iterator[str]:
@@ -95,8 +99,8 @@ def learn_keys(coded: Sequence[Coded], table: ReadTable) -> list[Key]:
 
 def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | None:
     counts, codes = column.counts, column.codes
-    rows, repeated = int(counts.sum()), np.flatnonzero(counts > 1)
-    if rows < FEWEST_ROWS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * rows:
+    held, repeated = int(counts.sum()), np.flatnonzero(counts > 1)
+    if held < FEWEST_ROWS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * held:
         return None
     copied, ordered = _copied(counts), _in_order(column)
     if ordered is not None:
@@ -109,13 +113,15 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
     kept = np.argsort(-copied, kind="stable")[:MOST_REPEATED]
     kept = kept[copied[kept] > 0]
     owners = ordered & np.isin(codes, repeated[kept]) if ordered is not None else np.zeros(len(codes), dtype=bool)
+    rows, meant = _counted(column, ordered) if ordered is not None else (np.zeros(0, dtype=np.int64), [])
     return Key(
         column.name,
         tuple(column.values[code] for code in repeated[kept].tolist()),
         counts[repeated[kept]],
         copied[kept],
         frozenset(row_digests(table, np.flatnonzero(owners))),
-        float(len(counts) / rows),
+        float(len(counts) / counts.sum()),
+        dict(zip(row_digests(table, rows), meant, strict=True)),
     )
 
 
@@ -156,6 +162,29 @@ def _in_order(column: Coded) -> NDArray[np.bool_] | None:
             again = np.diff(each[~rising]) > 0  # sorted once more, where a table stands below another
             return ordered if not len(again) or again.mean() < SORTED_AGAIN else None
     return None
+
+
+def _counted(column: Coded, ordered: NDArray[np.bool_]) -> tuple[Codes, list[str]]:
+    """Rows out of order, and what was meant there, as the column writes it, if it counts the rows one by one.
+
+    >>> ids = Coded("id", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], list("123456"), np.array([0, 1, 0, 3, 4, 5]))
+    >>> _counted(ids, np.array([True, True, False, True, True, True]))
+    (array([2]), ['3'])
+    """
+    rows, wrong = np.flatnonzero(ordered), np.flatnonzero(~ordered & (column.codes >= 0))
+    if isinstance(column.values[0], str) or len(rows) < NEIGHBOURS or not len(wrong):
+        return wrong[:0], []
+    numbers = np.array(column.values, dtype=np.float64)[column.codes[rows]]
+    step = 1.0 if numbers[-1] > numbers[0] else -1.0
+    offsets = numbers - step * rows  # the same where rows are counted
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(offsets, NEIGHBOURS, mode="edge"), NEIGHBOURS)
+    usual, after = np.median(windows, axis=1), np.searchsorted(rows, wrong)
+    known = usual[after] == usual[after + NEIGHBOURS]  # those before agree with those after
+    if (offsets == usual[: len(rows)]).mean() < COUNTED:
+        return wrong[:0], []
+    wrong, meant = wrong[known], (usual[after] + step * wrong)[known]
+    places = len(column.written[column.codes[rows[0]]].partition(".")[2])
+    return wrong, [f"{number:.{places}f}" for number in meant.tolist()]
 
 
 def _longest_rise(numbers: Codes) -> NDArray[np.bool_]:
