@@ -233,13 +233,13 @@ def test_an_identifier_that_was_copied_is_flagged_and_never_guessed() -> None:
     """The network would say a number that another row has."""
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"id": rng.permutation(400) + 1000.0, "size": rng.normal(size=400), "weight": rng.random(400)})
-    frame.loc[frame.index[:60], "id"] = 1007.0
+    frame.loc[frame.index[:60], "id"] = np.repeat([1007.0, 1020.0, 1030.0, 1100.0, 1200.0, 1300.0], 10)
     found = (
         CellMender(**SMALL, schema={"id": "real", "size": "real", "weight": "real"})
         .fit(frame)
         .findings(frame, suspicion=0.5)
     )
     copies = found[found["cause"] == "key"]
-    assert len(copies) >= 59
+    assert len(copies) >= 50
     assert copies["repair"].isna().all()
     assert copies["reason"].str.endswith("Abstained: an identifier follows from nothing else").all()
