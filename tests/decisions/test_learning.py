@@ -215,6 +215,16 @@ def test_a_single_decision_does_not_condemn_a_column(untaught: CellMender, field
     assert set(changed["row"]) <= set(same)
 
 
+def test_decisions_about_odd_cells_are_not_taken_for_what_holds_of_all_others() -> None:
+    table = cities()
+    mender = CellMender(**SMALL).fit(table)
+    odd = np.flatnonzero(suspicion(mender, table)[:, 0] >= 0.5).tolist()
+    wrong = [{"row": row, "column": "town", "value": table["town"][row], "verdict": "wrong"} for row in odd[:6]]
+    learned = copy.copy(mender).learn(table, [*wrong, right(table, odd[6], "town")])
+    flagged = suspicion(learned, table)[:, 0] >= 0.5
+    assert set(np.flatnonzero(flagged)) <= set(odd)
+
+
 # ---------------------------------------------------------------- asking
 
 
