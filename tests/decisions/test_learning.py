@@ -184,16 +184,15 @@ def right(table: pd.DataFrame, row: int, column: str) -> dict[str, object]:
     return {"row": row, "column": column, "value": table[column][row], "verdict": "right"}
 
 
-def test_that_other_cells_are_right_takes_no_flag_and_no_repair_away() -> None:
-    table = cities()
+def test_that_other_cells_are_right_takes_nothing_from_a_flag() -> None:
+    table = harvest()
+    table.loc[50::25, "crop"] = [text[:2] + "q" + text[2:] for text in table["crop"][50::25]]
     mender = CellMender(**SMALL).fit(table)
-    before = mender.findings(table).set_index(["row", "column"])
-    odd = {"row": 1, "column": "size", "value": table["size"][1], "verdict": "wrong"}
-    decided = [right(table, row, name) for row in range(2, 22) for name in table]
-    after = copy.copy(mender).learn(table, [odd, *decided]).findings(table).set_index(["row", "column"])
-    flagged = [cell for cell in before.index if cell[1] == "town"]
-    assert len(flagged) >= 10
-    assert after.loc[flagged, "repair"].equals(before.loc[flagged, "repair"])
+    decided = [verdict(table, row, name) for row in TWENTY for name in table]
+    slips = range(50, len(table), 25)
+    before, after = (suspicion(each, table)[slips, 0] for each in (mender, copy.copy(mender).learn(table, decided)))
+    assert (before >= 0.9).all()
+    assert (after >= before).all()
 
 
 def test_flags_fall_once_flagged_cells_were_decided_to_be_right() -> None:
@@ -213,6 +212,17 @@ def test_a_single_decision_does_not_condemn_a_column(untaught: CellMender, field
     changed = copy.copy(untaught).learn(fields, [odd, *fine]).learned_
     same = fields.index[(fields == fields.loc[7]).all(axis=1)]  # the same row, wherever it stands
     assert set(changed["row"]) <= set(same)
+
+
+def test_decisions_about_odd_cells_are_not_taken_for_what_holds_of_all_others() -> None:
+    table = cities(1000)
+    mender = CellMender(**SMALL).fit(table)
+    odd = np.flatnonzero(suspicion(mender, table)[:, 0] >= 0.5).tolist()
+    wrong = [{"row": row, "column": "town", "value": table["town"][row], "verdict": "wrong"} for row in odd[:12]]
+    learned = copy.copy(mender).learn(table, [*wrong, *(right(table, row, "town") for row in odd[12:15])])
+    rows, places = np.nonzero(suspicion(learned, table) >= 0.5)
+    assert set(places) == {0}
+    assert set(rows) == set(odd) - set(odd[12:15])
 
 
 # ---------------------------------------------------------------- asking

@@ -42,6 +42,18 @@ def test_a_way_that_was_wrong_elsewhere_is_not_gone() -> None:
     assert Way("end", " oz", "") not in [way for way, _ in learn_repairs(given, {}).ways]
 
 
+def test_what_is_rewritten_may_look_as_the_given_repairs_do() -> None:
+    wrong = habits_of(["12.0 oz.", "16.0 oz.", "24.0 oz."] * 5)
+    told = learn_repairs([Given("12.0 oz.", "12", "", None), Given("16.0 oz.", "16", "", None)], {})
+    assert told.meant("24.0 oz.", "", wrong) == "24"
+    assert told.meant("x.0 oz.", "", wrong) is None
+
+
+def test_that_cells_should_be_empty_is_told_and_no_guess_of_it() -> None:
+    given = [Given("N/A", "", "", None), Given("N/A", "", "", None)]
+    assert learn_repairs(given, {}).meant("N/A", "", None) == ""
+
+
 def test_ways_must_be_better_than_the_model() -> None:
     known = habits_of(["12", "13", "14"] * 5)
     guessed = [Given("12 oz", "12", "", "12"), Given("13 oz", "13", "", "13"), Given("x", "14", "", "14")]

@@ -17,10 +17,10 @@ from cellmend.files.formats import read_file
 from cellmend.files.results import only_run
 from cellmend.review.commands import open_review
 from cellmend.review.flagged import Flag, Flagged, read_flagged
-from cellmend.review.ledger import ConflictError
+from cellmend.review.ledger import ConflictError, state_of
 from cellmend.review.limits import Limits
 from cellmend.review.results import open_results
-from cellmend.review.review import Review, UnusualError
+from cellmend.review.review import STATES, Review, UnusualError
 from cellmend.review.rows import Filter
 from cellmend.review.teaching import asked_rows, changes_between
 from tests.review.conftest import HOSTILE, ROWS, Client, wait_for_teacher
@@ -57,6 +57,31 @@ def test_reopening_goes_on_where_it_was(review: Review, folder: Path) -> None:
     assert again.ledger.of(flag.cell) == Decision(*flag.cell, flag.value, "right")
     assert again.tally() == review.tally()
     assert flag.cell not in [asked.flag.cell for asked in again.queue(100, Filter())]
+
+
+def test_the_tally_is_after_every_step_what_a_new_count_says(review: Review) -> None:
+    def check() -> None:
+        counted = dict.fromkeys(STATES, 0)
+        for cell in {*review.flagged.by_cell, *(each.cell for each in review.ledger.standing)}:
+            flag = review.flagged.get(cell)
+            counted[state_of(review.ledger.of(cell), flag.repair if flag else None)] += 1
+        assert review.tally() == counted
+
+    check()
+    flag = with_repair(review)
+    step = review.accept(flag.cell, flag.repair, seen=None)
+    check()
+    review.keep((150, "city"), seen=None)
+    review.withdraw((150, "city"))
+    check()
+    last = review.flagged.flags[-1]
+    bulk = review.decide_alike(last.cell, "cause", "right", len(review.open_alike(last, "cause")))
+    assert step is not None
+    assert bulk is not None
+    check()
+    review.undo(bulk.number)
+    review.set_limits("width", Limits(low=9.0))
+    check()
 
 
 def test_a_half_line_of_a_killed_server_is_left_out(review: Review, folder: Path) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import narwhals as nw
 
@@ -161,14 +161,23 @@ def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     except UnicodeEncodeError:
         raise DecisionError("A decision must hold whole characters; one holds half of a pair.") from None
     with path.open("ab+") as file:
-        file.seek(0)
-        whole, half = _parted(file.read())
-        is_half = parsed(half) is None
-        if is_half:
-            file.truncate(len(whole))
-        file.write(lines if is_half else b"\n" + lines)
+        if not _ends_whole(file):
+            file.seek(0)
+            whole, half = _parted(file.read())
+            if parsed(half) is None:
+                file.truncate(len(whole))
+            else:
+                file.write(b"\n")
+        file.write(lines)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _ends_whole(file: IO[bytes]) -> bool:
+    """Is the file empty, or does it end with the end of a line?"""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    return file.read(1) in (b"", b"\n")
 
 
 def _parted(content: bytes) -> tuple[bytes, bytes]:

@@ -24,6 +24,8 @@ TRIED = 0.4  # of all traits, at each branch of a tree
 SUSPICION = len(TRAITS) + CELL_TRAITS.index("suspicion")  # its place among the traits
 PIECE = 100_000  # cells that are looked at at once
 CAUSE, COMPANY = MARKS.index("cause"), MARKS.index("company")
+UNDECIDED = 0.1  # of a decision, that the model's own verdict of a cell counts for: so decisions about some odd cells
+# are not taken for what holds of the many that nobody was asked about
 FEW = 0.5  # decisions that are added where decisions are counted
 PRIOR = 2.0  # decisions by which the rate of a column is drawn to that of all
 SIDES = 0.5  # suspicion from which the model holds a cell to be wrong
@@ -46,14 +48,17 @@ class Example:
 class Lesson:
     """Learned from examples of both, right and wrong cells."""
 
-    def __init__(self, portrait: Portrait, examples: Sequence[Example]) -> None:
+    def __init__(self, portrait: Portrait, examples: Sequence[Example], others: Sequence[Example]) -> None:
         self.portrait, self.examples = portrait, examples
+        self.others = others  # cells that nobody decided, as the model has them
 
     @cached_property
     def _forest(self) -> ExtraTreesClassifier:
         traits = [[*each.traits, *self._said_of(number)] for number, each in enumerate(self.examples)]
+        traits += [[*each.traits, *self._said_of_other(each)] for each in self.others]
         forest = ExtraTreesClassifier(TREES, max_features=TRIED, bootstrap=True, oob_score=True, random_state=0)
-        return forest.fit(np.array(traits), [each.wrong for each in self.examples])
+        weights = np.repeat([1.0, UNDECIDED], [len(self.examples), len(self.others)])
+        return forest.fit(np.array(traits), [each.wrong for each in (*self.examples, *self.others)], weights)
 
     @cached_property
     def _tallies(self) -> list[list[dict[str, tuple[int, int]]]]:
@@ -80,6 +85,12 @@ class Lesson:
         ]
         wrong, count = self._of_columns[each.column]
         return [*said, self._rate(wrong - own[0], count - sum(own))]
+
+    def _said_of_other(self, each: Example) -> list[float]:
+        """What decisions say of a cell that is none of them."""
+        tallies = zip(self._tallies[each.column], self._keys(each), strict=True)
+        said = [net(*tally.get(key, (0, 0))) if key else 0.0 for tally, key in tallies]
+        return [*said, self._rate(*self._of_columns[each.column])]
 
     @cached_property
     def _of_columns(self) -> list[tuple[int, int]]:
@@ -135,7 +146,7 @@ class Lesson:
     @cached_property
     def _trust(self) -> Trust:
         """By what trees say of decided cells that they have not seen."""
-        unseen = np.nan_to_num(self._forest.oob_decision_function_[:, 1], nan=self._usual)
+        unseen = np.nan_to_num(self._forest.oob_decision_function_[: len(self.examples), 1], nan=self._usual)
         of_each = [(each.traits[SUSPICION], each.wrong, each.weight) for each in self.examples]
         before, wrong, shares = np.array(of_each, dtype=np.float64).T
         return weigh(np.maximum(before, NOTHING_AGAINST), _bounded(unseen), wrong, shares)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cellmend.decisions.habits import Coded, Floats, Habits, number_of, shape_of
+from cellmend.decisions.habits import Coded, Floats, Habits, form_of, number_of, shape_of
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
@@ -140,6 +140,7 @@ class Repairs:
     ways: tuple[tuple[Way, float], ...]  # and how far each is trusted, the most trusted first
     company: dict[str, str]  # value of the column that tells this one, to the value that such rows have
     trust: float  # in company
+    forms: tuple[str, ...] = ()  # of the repairs that people gave
 
     def meant(self, text: str, beside: str, habits: Habits | None) -> str | None:
         """What a wrong cell should hold, with what stands in the column that tells it; None if nothing says."""
@@ -147,10 +148,14 @@ class Repairs:
             if self.trust > trust and self.company.get(beside, text) != text:
                 break
             found = way.rewrite(text)
-            if found is not None and (way.name == "value" or (habits and is_usual(found, habits))):
+            if found is not None and (way.name == "value" or self._is_written_so(found, habits)):
                 return found
         best = self.company.get(beside, text)
         return best if best != text else None
+
+    def _is_written_so(self, text: str, habits: Habits | None) -> bool:
+        """Is a text written as given repairs, or as cells of its column are?"""
+        return form_of(text) in self.forms or (habits is not None and is_usual(text, habits))
 
 
 def is_usual(text: str, habits: Habits) -> bool:
@@ -177,7 +182,8 @@ def learn_repairs(given: Sequence[Given], company: Mapping[str, str]) -> Repairs
     trusted = [(way, _trust((way.rewrite(text), repair) for text, repair in pairs)) for way in ways]
     kept = sorted(((way, trust) for way, trust in trusted if trust >= least), key=lambda pair: -pair[1])
     told = _trust((company.get(each.beside), each.repair) for each in given)
-    return Repairs(tuple(kept), dict(company) if told >= least else {}, told)
+    forms = dict.fromkeys(form_of(each.repair) for each in given)
+    return Repairs(tuple(kept), dict(company) if told >= least else {}, told, tuple(forms))
 
 
 def _trust(answers: Iterable[tuple[str | None, str]]) -> float:
@@ -209,4 +215,5 @@ def repairs_to_json(repairs: Repairs) -> dict[str, Any]:
 
 def repairs_from_json(entry: Mapping[str, Any]) -> Repairs:
     """The opposite of repairs_to_json."""
-    return Repairs(tuple((Way(**way), trust) for way, trust in entry["ways"]), entry["company"], entry["trust"])
+    ways = tuple((Way(**way), trust) for way, trust in entry["ways"])
+    return Repairs(ways, entry["company"], entry["trust"], tuple(entry.get("forms", ())))  # none in files of before

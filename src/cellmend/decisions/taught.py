@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.decision import UNDO, WRONG, Decision, standing
 from cellmend.decisions.habits import Floats
 from cellmend.decisions.lesson import Example, Lesson, examples_from_json
 from cellmend.decisions.portrait import Portrait, Seen
 from cellmend.decisions.repairs import Given, Repairs, best_company, learn_repairs, repairs_from_json, repairs_to_json
+from cellmend.decisions.sample import Sample
 from cellmend.errors import DecisionError, did_you_mean
 from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.readtable import ReadTable, Suspect
@@ -121,6 +120,7 @@ class Taught:
         return {
             "names": list(self.names),
             "known": known,
+            "others": [asdict(each) for each in self.lesson.others],
             "portrait": self.portrait.to_json(),
             "repairs": [repairs_to_json(each) for each in self.repairs],
         }
@@ -134,7 +134,8 @@ class Taught:
             )
             for e in entry["known"]
         )
-        lesson = _lesson(known, Portrait.from_json(entry["portrait"]))
+        others = examples_from_json(entry.get("others", []))  # none in files of before
+        lesson = _lesson(known, Portrait.from_json(entry["portrait"]), others)
         return cls(tuple(entry["names"]), known, lesson, tuple(map(repairs_from_json, entry["repairs"])))
 
 
@@ -154,14 +155,15 @@ def teach(before: Taught | None, table: ReadTable, suspicion: Floats, decisions:
     old = [each for each in (before.known if before else ()) if each.decision.cell not in told]
     here = [each.decision for each in old if _stands(each.decision, seen, table, each.row_print)]
     old = [each for each in old if each.decision not in here]
-    new = _known([*here, *placed], seen, table)
+    sample = Sample.of(seen, [(each.row, table.names.index(each.column)) for each in [*here, *placed]])
+    new = _known([*here, *placed], sample, table)
     if held and not new and not old:
         raise DecisionError(
             f"Decisions must be about cells of the table; none of the {len(held):,} cells holds the value that was "
             "seen. Hint: give the table that was decided on, or a model that was taught with it."
         )
     known = tuple(old + new)
-    return Taught(tuple(table.names), known, _lesson(known, portrait))
+    return Taught(tuple(table.names), known, _lesson(known, portrait, sample.others()))
 
 
 def with_repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Taught:
@@ -172,8 +174,8 @@ def with_repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Taught:
     return replace(taught, repairs=tuple(_repairs(taught, seen, guesses)))
 
 
-def _lesson(known: Sequence[Known], portrait: Portrait) -> Lesson:
-    return Lesson(portrait, [each.example for each in known if each.example is not None])
+def _lesson(known: Sequence[Known], portrait: Portrait, others: Sequence[Example]) -> Lesson:
+    return Lesson(portrait, [each.example for each in known if each.example is not None], others)
 
 
 def check_decisions(decisions: Iterable[Decision], table: ReadTable) -> None:
@@ -193,31 +195,12 @@ def _stands(decision: Decision, seen: Seen, table: ReadTable, row_print: int | N
     return seen.text(decision.row, table.names.index(decision.column)) == (decision.value or "").strip()
 
 
-def _known(decisions: Sequence[Decision], seen: Seen, table: ReadTable) -> list[Known]:
-    cells = [(each.row, table.names.index(each.column)) for each in decisions]
+def _known(decisions: Sequence[Decision], sample: Sample, table: ReadTable) -> list[Known]:
+    seen, cells = sample.seen, [(each.row, table.names.index(each.column)) for each in decisions]
     held = [(cell, each) for cell, each in zip(cells, decisions, strict=True) if seen.text(*cell)]
-    examples = dict(_examples(seen, {cell: each.verdict == WRONG for cell, each in held}))
+    examples = dict(sample.examples({cell: each.verdict == WRONG for cell, each in held}))
     pairs = zip(cells, decisions, strict=True)
     return [Known(each, int(seen.prints[each.row]), examples.get(cell)) for cell, each in pairs]
-
-
-def _examples(seen: Seen, wrong: Mapping[tuple[int, int], bool]) -> Iterator[tuple[tuple[int, int], Example]]:
-    """These cells by row and column as examples, column by column.
-
-    A cell of a row that was decided as a whole stands for that column of its share of all rows, any other for its share
-    of the cells that are alike.
-    """
-    kinds = kinds_of(seen, seen.suspicion)
-    decided = Counter(row for row, _ in wrong)
-    whole = {row for row, count in decided.items() if count == (kinds[row] >= 0).sum()}
-    sizes = np.bincount(kinds[kinds >= 0])
-    asked = Counter(int(kinds[cell]) for cell in wrong if cell[0] not in whole)
-    for place in sorted({place for _, place in wrong}):
-        rows = [row for row, own in wrong if own == place]
-        for row, traits in zip(rows, seen.traits(place, np.array(rows)).tolist(), strict=True):
-            kind = int(kinds[row, place])
-            weight = len(kinds) / len(whole) if row in whole else float(sizes[kind] / asked[kind])
-            yield (row, place), Example(place, tuple(traits), seen.marks(row, place), wrong[row, place], weight)
 
 
 def _repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Iterator[Repairs]:

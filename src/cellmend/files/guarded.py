@@ -24,7 +24,9 @@ def write_guarded(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]
 def read_guarded(path: Path) -> list[dict[str, str]]:
     """The lines of such a file, as text, with the marks against formulas taken away."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [{unguarded(name): unguarded(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+        lines = csv.reader(file)
+        names = [unguarded(name) for name in next(lines, [])]
+        return [dict(zip(names, map(unguarded, line), strict=False)) for line in lines if line]
 
 
 def guarded(text: str) -> str:
@@ -38,4 +40,4 @@ def guarded(text: str) -> str:
 
 def unguarded(text: str) -> str:
     """The opposite of `guarded`."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+    return text[1:] if text[:1] == "'" and FORMULA.match(text) else text

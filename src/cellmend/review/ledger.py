@@ -50,6 +50,7 @@ class Ledger:
         # Of what was decided before this start each decision is a step of its own.
         self._steps = [Step(number, {cell: None}) for number, cell in enumerate(self._held, 1)]
         self.version = len(self._steps)  # rises with every change
+        self._changed: dict[Cell, Decision | None] = {}  # what stood for a cell before it changed
 
     @property
     def standing(self) -> list[Decision]:
@@ -68,6 +69,11 @@ class Ledger:
     def in_row(self, row: int) -> list[Cell]:
         """The decided cells of a row."""
         return [(row, column) for column in self._columns.get(row, ())]
+
+    def take_changed(self) -> Mapping[Cell, Decision | None]:
+        """The cells that changed since this was last asked, and what stood for each of them then."""
+        changed, self._changed = self._changed, {}
+        return changed
 
     def decide(self, decisions: Sequence[Decision], *, seen: Decision | None = None) -> Step | None:
         """Write decisions down and let them stand, as one step; None if all of them stand already.
@@ -104,7 +110,7 @@ class Ledger:
         """Let this stand for these cells: first in the file, then here."""
         append_decisions(self.path, self._lines(new))
         for cell, decision in new.items():
-            self._held.pop(cell, None)
+            self._changed.setdefault(cell, self._held.pop(cell, None))
             own = self._columns.setdefault(cell[0], set())
             own.discard(cell[1])
             if decision is not None:

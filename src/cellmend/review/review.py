@@ -53,6 +53,7 @@ class Review:
         self._found = results.read_flagged()
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
+        self._tally: dict[str, int] = {}  # none: not counted yet
         self._flag_again()
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
@@ -82,6 +83,7 @@ class Review:
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
         self.flagged = self._found.merged(forbidden) if forbidden else self._found
         self._sketches.clear()
+        self._tally = {}
         self._changes += 1
 
     # ------------------------------------------------------------ what is asked
@@ -279,13 +281,20 @@ class Review:
     def tally(self) -> dict[str, int]:
         """How many flagged or decided cells are in each state."""
         with self.lock:
-            counts = dict.fromkeys(STATES, 0)
-            for each in self.ledger.standing:
-                flag = self.flagged.get(each.cell)
-                counts[state_of(each, flag.repair if flag else None)] += 1
-            decided = sum(self.flagged.get(each.cell) is not None for each in self.ledger.standing)
-            counts["open"] = len(self.flagged.flags) - decided
-            return counts
+            changed = self.ledger.take_changed()
+            if not self._tally:
+                self._tally = dict.fromkeys(STATES, 0) | {"open": len(self.flagged.flags)}
+                changed = {each.cell: None for each in self.ledger.standing}
+            for cell, before in changed.items():
+                self._count(cell, before, -1)
+                self._count(cell, self.ledger.of(cell), 1)
+            return dict(self._tally)
+
+    def _count(self, cell: Cell, decision: Decision | None, times: int) -> None:
+        """Add to the tally what a cell with this decision is."""
+        flag = self.flagged.get(cell)
+        if decision is not None or flag is not None:
+            self._tally[state_of(decision, flag.repair if flag else None)] += times
 
     # ------------------------------------------------------------ whole columns
 
