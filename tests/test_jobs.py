@@ -176,6 +176,14 @@ def test_a_time_limit_ends_training_and_says_so(job: jobs.Job) -> None:
     assert "Training stopped at the time limit, after 1 of 1000 epochs." in jobs.fit(job.source, mender)
 
 
+def test_what_reading_and_searching_took_is_no_more_left_for_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = CellMender(time_limit=60.0).settings()
+    monkeypatch.setattr(time, "perf_counter", lambda: 145.0)
+    assert settings.since(100.0).time_limit == 15.0
+    assert 0 < settings.since(0.0).time_limit < 1e-3
+    assert CellMender().settings().since(0.0).time_limit is None
+
+
 def test_tidying_changes_whole_columns_and_nothing_else(job: jobs.Job, tmp_path: Path) -> None:
     plain, said = jobs.written_plainly(job.source, CellMender())
     assert len(said) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -60,8 +61,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     train_rows : at most so many rows, drawn at random, are trained on; None: all.
     keep_rows : so many of the rows that were learned from, drawn at random, are kept in the model and its file, as the
         network sees them: `update` then forgets less. 0: none, the file has no row of yours.
-    time_limit : seconds after which training ends with as many epochs as it had; None: all of them. A falling learning
-        rate falls with the time, so that the last state is the best.
+    time_limit : seconds after which fitting ends with as many epochs as it had, guessing kinds and searching for rules
+        among them; None: all epochs. A falling learning rate falls with the time, so that the last state is the best.
     patience : training ends once the bound has not risen for so many epochs; None: never before the last.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
@@ -407,10 +408,10 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return TableReader.fit(frame, self.schema, self.rules, self.decimal)
 
     def _learn(self, X: Any) -> EncodedTable:
-        settings = self.settings()
+        settings, start = self.settings(), time.perf_counter()
         reader, table = self.read_to_fit(X)
         refuse_unknown(settings.protect, table.names)
-        self.model_, encoded = learn(reader, table, settings)
+        self.model_, encoded = learn(reader, table, settings.since(start))
         return encoded
 
     def _read(self, X: Any, *, rows_alone: bool = False) -> ReadTable:

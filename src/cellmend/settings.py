@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,7 @@ REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
 OUTLIERS = ("gaussian", "cauchy")
 DECIMALS = (".", ",")
+LEAST_TIME = 1e-6  # seconds: one epoch is trained in any case
 SCHEDULES = ("constant", "cosine")
 
 PAPER: dict[str, Any] = {
@@ -172,6 +174,12 @@ class Settings:
         check_settings(vars(self))
         if self.decimal is not None:
             one_of("decimal", self.decimal, DECIMALS)
+
+    def since(self, start: float) -> Settings:
+        """The same with what is left of the time limit, if that began at `start` by time.perf_counter."""
+        if self.time_limit is None:
+            return self
+        return replace(self, time_limit=max(self.time_limit - (time.perf_counter() - start), LEAST_TIME))
 
     def check_method(self, method: str | None = None) -> str:
         """The method asked for, or that of the settings, if a network of these settings can answer by it."""

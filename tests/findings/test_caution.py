@@ -58,11 +58,13 @@ def test_an_extreme_that_other_extremes_of_its_row_bear_out_is_flagged_and_not_o
     ).round()
     cars += rng.normal(0, 1, cars.shape).round()
     cars.loc[7] = [2_900_000.0, 1500.0, 1995.0]
+    cars.loc[8] = [0.0, 0.0, 1300.0]
     cars.loc[90, "power"] *= 100
     mended = CellMender(random_state=0, epochs=20).fit(cars).mend(cars, suspicion=0.5)
     repaired = {(each.row, each.column) for each in mended.found if each.repair is not None}
     assert {(row, column) for row, column in repaired if row == 7} == set()
     assert (90, "power") in repaired
+    assert not any("natural" in each.reason for each in mended.found if each.row == 8), "twice the same number"
     natural = [each for each in mended.found if each.row == 7]
     assert natural
     assert all(

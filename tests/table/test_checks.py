@@ -78,10 +78,11 @@ def test_a_strange_unit_is_repaired_with_the_cells_own_digits() -> None:
 
 
 def test_what_is_no_number_is_suspect_and_knows_what_is_written_nearly_so() -> None:
-    table = checked({"score": ["97%"] * 30 + ["98%"] * 40 + ["100%"] * 30 + ["9x%", "??!"]})
-    nine, odd = (each for each in table.suspects if each.row in (100, 101))
-    assert set(nine.meant) == {"9%", "97%", "98%"}
+    table = checked({"score": ["97%"] * 30 + ["98%"] * 40 + ["100%"] * 30 + ["9x%", "??!", "1xx%", "xx%"]})
+    nine, odd, one, none = (each for each in table.suspects if each.row >= 100)
+    assert set(nine.meant) == {"97%", "98%"}
     assert nine.hidden, "its value is not known"
+    assert one.meant == none.meant == (), "1 % is as wrong as any"
     assert odd.meant == ()
     assert "which is no number" in odd.reason
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import understand
 from cellmend.table.reader import TableReader, understand_columns
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import ReadTable, Suspect, read_typed
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
+from cellmend.table.relations.coding import code_column
 
 SEEDS = st.integers(0, 10_000)
 
@@ -225,3 +226,13 @@ def test_a_number_copied_over_a_running_count_is_repaired_by_the_rows_around_it(
     frame.loc[wrong, "id"] = 7
     found = {each.row: each.meant for each in relate(*table_of(frame)).suspects if each.cause == "key"}
     assert found == {row: (str(row + 1),) for row in wrong.tolist()}
+
+
+def test_a_slip_that_may_mean_several_values_counts_for_none_of_them() -> None:
+    table = read_typed(pd.DataFrame({"number": ["10006", "10008", "1000x", "1O006"]}))
+    slips = [
+        Suspect(2, 0, 0.99, ("10008", "10006"), "", readable=False, cause="replaced"),
+        Suspect(3, 0, 0.99, ("10006",), "", readable=False, cause="replaced"),
+    ]
+    coded = code_column(table.with_suspects(slips), "number")
+    assert [coded.values[code] if code >= 0 else None for code in coded.codes] == ["10006", "10008", None, "10006"]

@@ -30,6 +30,8 @@ def explain(
     """
     column = words.encoder.columns[expected.column]
     expected = _within_reach(expected, column)
+    if expected.borne_out and words.stands_again(expected.row, column.name):
+        expected = replace(expected, borne_out=False)
     value = words.value(expected.row, column.name)
     low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]

@@ -131,6 +131,12 @@ class Wording:
         """What stands in a cell, as the user's table has it."""
         return self.table.arrow[name][row].as_py()
 
+    def stands_again(self, row: int, name: str) -> bool:
+        """Does another column of the row hold the same? Then it is no extreme by nature: 0, 0 and 0, or 999."""
+        return any(
+            self.value(row, each.name) == self.value(row, name) for each in self.encoder.columns if each.name != name
+        )
+
     def neighbour(self, row: int, column: int) -> str:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name

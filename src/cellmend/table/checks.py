@@ -301,6 +301,8 @@ def _meant_numbers(text: str, near: Sequence[str], decimal: str) -> tuple[str, .
     >>> _meant_numbers("19O105", ["151105"], "."), _meant_numbers("61v6", ["61.6"], ".")[:3]
     (('190105',), ('61.6', '6106', '6116'))
     """
+    if not any(letter.isdecimal() for letter in text):
+        return ()
     strays = [at for at, letter in enumerate(text) if letter.isalpha()]
     kept = [word for word in near if OSA.distance(text.casefold(), word.casefold()) <= max(1, len(strays))]
     if len(strays) == 1 < sum(letter.isdecimal() for letter in text):
@@ -349,7 +351,8 @@ def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
             slips = OSA.distance(text.casefold(), own.casefold())
             near = near if isinstance(notation, Numbers) else []
             closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
-            meant = tuple(dict.fromkeys([own, *closer[:MOST_MEANT]]))
+            sure = [] if isinstance(notation, Numbers) and notation.hides_digits(text) else [own]
+            meant = tuple(dict.fromkeys([*sure, *closer[:MOST_MEANT]]))
             reason = f"{name} is {text}, written as hardly any other is"
             known = len(meant) == 1
             suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=known, cause=named.NOTATION))

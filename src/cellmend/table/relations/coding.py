@@ -55,10 +55,15 @@ def _fit(values: Sequence[Value], type_: pa.DataType) -> bool:
 
 
 def _mended(table: ReadTable, name: str) -> pa.Array:
-    """A column as text or as numbers, null where it says nothing, with what was meant in place of slips."""
+    """A column as text or as numbers, null where it says nothing, with what was meant in place of slips.
+
+    A slip by which several values may have been meant says nothing: taken for one of them, it would speak for another
+    thing against all cells of its row.
+    """
     cells = _comparable(plain(table.understood[name])).combine_chunks()
     place = table.names.index(name)
-    meant = {each.row: each.meant[0] for each in table.suspects if each.column == place and each.hidden and each.meant}
+    slips = [each for each in table.suspects if each.column == place and each.hidden and each.meant]
+    meant = {each.row: each.meant[0] if len(each.meant) == 1 else None for each in slips}
     if not meant or not pa.types.is_string(cells.type):
         return cells
     rows = np.zeros(len(cells), dtype=bool)
