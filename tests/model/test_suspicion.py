@@ -17,6 +17,7 @@ from cellmend.model.suspicion import (
     dirty_log_odds,
     estimate_rates,
     expected_errors,
+    hiding_alpha,
     in_usual_rows,
     like_chance,
     log_odds,
@@ -369,3 +370,23 @@ def test_what_rows_and_columns_do_is_told_apart_by_counting() -> None:
     assert float(dirty) == pytest.approx(share)
     assert by_row[0].tolist() == pytest.approx([share * 0.4 / 0.52, 0.0], abs=1e-9)
     assert by_column[0].tolist() == pytest.approx([1 - share + share * 0.2 / 0.52, 0.0], abs=1e-9)
+
+
+def test_each_row_has_readings_of_its_own() -> None:
+    """The first row holds with one reading, the second with the other."""
+    rates = ErrorRates(0.1, 0.2, 0.0)
+    alone, one, other = torch.tensor([[[2.0, 1.0], [3.0, 0.5]], [[-8.0, 3.0], [1.0, -2.0]], [[5.0, -8.0], [-3.0, 4.0]]])
+    cells = Cells(alone, torch.ones(2, 2, dtype=torch.bool))
+    shares = torch.tensor([[0.0, -99.0], [-99.0, 0.0]])
+    both = Evidence(NONE, NONE, NONE, NONE, NONE, alone, torch.stack([one, other]), shares)
+    found, first, second = (
+        suspicion_log_odds(each, cells, rates=rates, alpha=0.5)
+        for each in (both, evidence_of(one, alone), evidence_of(other, alone))
+    )
+    torch.testing.assert_close(found, torch.stack([first[0], second[1]]))
+
+
+def test_more_cells_are_hidden_in_columns_that_err_more_often() -> None:
+    hidden = hiding_alpha(ErrorRates(0.1, 0.2, 0.0, (0.0, 0.3)), 0.95, torch.zeros(1, 2))
+    assert hidden.tolist() == pytest.approx([0.95, 0.7])
+    assert hiding_alpha(ErrorRates(0.1, 0.2, 0.0), 0.95, torch.zeros(1, 2)) == 0.95
