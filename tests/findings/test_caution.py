@@ -245,3 +245,18 @@ def test_an_identifier_that_was_copied_is_flagged_and_never_guessed() -> None:
     assert len(copies) >= 50
     assert copies["repair"].isna().all()
     assert copies["reason"].str.endswith("Abstained: an identifier follows from nothing else").all()
+
+
+def test_an_amount_in_a_column_that_is_mostly_0_is_not_overwritten_by_0() -> None:
+    rng = np.random.default_rng(4)
+    size = rng.normal(size=600)
+    paid = np.where(rng.random(600) < 0.06, rng.exponential(20, 600).round(2), 0.0)
+    table = pd.DataFrame({"paid": paid, "size": size, "twice": 2 * size + rng.normal(0, 0.01, 600)})
+    table.loc[5, "paid"] = -400.0
+    settings = SMALL | {"schema": {"paid": "real", "size": "real", "twice": "real"}, "repair_from": 0.01}
+    mended = CellMender(**settings).fit(table).mend(table, suspicion=0.02)
+    flagged = [each for each in mended.found if each.column == "paid" and each.value > 0]
+    assert flagged
+    assert (mended.repaired["paid"] == table["paid"])[table["paid"] > 0].all()
+    assert all("above 0 too" in each.reason for each in flagged)
+    assert not any("above 0 too" in each.reason for each in mended.found if each.row == 5)

@@ -40,6 +40,9 @@ FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and flo
 CONFIDENT = 0.8  # probability of the best level, or the row leaves it open: a wrong repair hides an error that is seen
 WIDEST = 0.7  # of the column's whole width may be left open by the row
 SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
+AT_REST = 5  # knots of KNOTS, half of which stand by rank: as many are 0 if half of the values are
+NEXT_TO_NOTHING = 0.1  # of a number
+ROUNDED = 1e-3  # what a model value may be off in single precision
 WIDEST_SLIP = 0.15  # how often digits may fit by chance
 
 
@@ -105,6 +108,11 @@ class NumberColumn:
         """All model values that it has, if these are few numbers; else none."""
         return ()
 
+    def is_amount(self, value: float, repair: float) -> bool:
+        """Is a model value one of the natural numbers above 0 of a column that is mostly 0, and its repair next to
+        nothing?"""
+        return False
+
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Where the bins of model values (n,) meet that a profile counts."""
         if len(values) == 0:
@@ -157,6 +165,12 @@ class RealColumn(NumberColumn):
     @property
     def few(self) -> tuple[float, ...]:
         return tuple(self.to_model(number) for number in self.numbers)
+
+    def is_amount(self, value: float, repair: float) -> bool:
+        nothing = self.to_model(0.0)
+        at_rest = sum(knot == nothing for knot in self.knots) >= AT_REST and self.knots[0] == nothing
+        small = repair - nothing < NEXT_TO_NOTHING * (value - nothing)
+        return at_rest and small and value <= self.reach[1] + ROUNDED
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
@@ -312,6 +326,10 @@ class LevelColumn:
     def few(self) -> tuple[float, ...]:
         """Levels are no numbers."""
         return ()
+
+    def is_amount(self, value: float, repair: float) -> bool:
+        """Nor amounts."""
+        return False
 
     def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
         return Change(rows, values, levels=self.levels)
