@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -35,6 +39,11 @@ def test_one_repair_tells_another(text: str, repair: str, other: str, meant: str
 def test_every_way_leads_to_the_repair_that_it_came_from() -> None:
     for way in ways_from("Fri 12:29 a.m.", "12:29 a.m."):
         assert way.rewrite("Fri 12:29 a.m.") == "12:29 a.m."
+
+
+@pytest.mark.parametrize(("text", "repair"), [("12.0", "622.0"), ("Birmxngham", "Birmingham"), ("17.0", "13.0")])
+def test_a_part_of_a_word_or_number_tells_nothing_of_others(text: str, repair: str) -> None:
+    assert [way.name for way in ways_from(text, repair)] == ["value"]
 
 
 def test_a_way_that_was_wrong_elsewhere_is_not_gone() -> None:
@@ -71,6 +80,21 @@ def test_cells_that_are_held_to_be_wrong_do_not_count_as_company() -> None:
     flight, time = Coded(["AA-1"], np.zeros(5, dtype=np.int64)), Coded(["9:00", "9:10"], np.array([0, 0, 1, 1, 1]))
     assert best_company(flight, time, np.ones(5)) == {"AA-1": "9:10"}
     assert best_company(flight, time, np.array([1, 1, 0.1, 0.1, 0.1])) == {"AA-1": "9:00"}
+
+
+def test_traits_are_the_same_in_every_process_to_the_last_digit() -> None:
+    program = """
+from tests.decisions.test_repairs import habits_of
+texts = [f"{name} street {number}" for number, name in enumerate(["Main", "Mill", "Church", "Station"] * 5)]
+print(habits_of(texts).traits(texts).tobytes().hex())
+"""
+    said = [
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1] != b""
 
 
 @pytest.mark.parametrize("text", ["", "Straße 12½", "ABc-9\u0660", "東京 1,200", "x" * 200])

@@ -166,6 +166,33 @@ def test_a_level_that_is_new_is_saved_only_if_one_insists(page: Any, review: Rev
     assert [each.repair for each in decided(review)] == ["Osaka"]
 
 
+def test_a_likely_level_is_chosen_with_one_click(page: Any, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#next button", has_text="city").first.click()
+    page.locator("#card h3", has_text="city").wait_for()
+    own = cell(page)
+    likely = page.locator("#card .likely button").first
+    level = likely.inner_text()
+    assert level in ("Rome", "Oslo", "Lima")
+    likely.click()
+    notice(page, f"becomes {level}")
+    assert [(each.cell, each.repair) for each in decided(review)] == [(own, level)]
+
+
+def test_of_long_texts_the_words_that_differ_are_marked_and_the_reason_is_brief(page: Any) -> None:
+    found, meant = (f"patients who were given {word} drugs on the day of surgery" for word in ("hexrt", "heart"))
+    marked = """async ([text, other]) => {
+      const { brief, compared } = await import("/difference.js");
+      const paragraph = document.createElement("p");
+      paragraph.append(...compared(text, other));
+      const marks = [...paragraph.querySelectorAll("mark")].map((each) => each.textContent);
+      return [paragraph.textContent, marks, brief(`it is ${text}, probably ${other}`, text, other)];
+    }"""
+    assert page.evaluate(marked, [found, meant]) == [found, ["hexrt"], "it is as found, probably as proposed"]
+    assert page.evaluate(marked, ["short", "shirt"]) == ["short", [], "it is short, probably shirt"]
+
+
 def test_escape_leaves_an_edit_and_letters_typed_into_it_decide_nothing(page: Any, review: Review) -> None:
     page.keyboard.press("e")
     page.keyboard.type("aresu")

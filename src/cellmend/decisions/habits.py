@@ -96,7 +96,7 @@ class Habits:
             values={text: int(count) for text, count in zip(texts, counts, strict=True) if count > 1},
             forms=_often(by_form),
             shapes=_often(by_shape),
-            letters=_often(_contained(map(set, texts), counts)),
+            letters=_often(_contained(map(dict.fromkeys, texts), counts)),
             pairs=_often(_contained(map(_pairs, texts), counts)),
             usual=tuple(map(float, shares)),  # type: ignore[arg-type]
             lengths=_middle_and_spread(lengths),
@@ -203,10 +203,10 @@ def _decimals(text: str) -> int:
     return len(text.partition(".")[2])
 
 
-def _pairs(text: str) -> set[str]:
-    """Neighbouring letters, the ends of the text included."""
+def _pairs(text: str) -> list[str]:
+    """Neighbouring letters, the ends of the text included; each once, in their order, by which sums are rounded."""
     cut = f"\x02{text[:LONGEST]}\x03"
-    return {cut[place : place + 2] for place in range(len(cut) - 1)}
+    return list(dict.fromkeys(cut[place : place + 2] for place in range(len(cut) - 1)))
 
 
 def _counted(keys: Iterable[str], counts: Iterable[int]) -> Counter[str]:
@@ -216,7 +216,7 @@ def _counted(keys: Iterable[str], counts: Iterable[int]) -> Counter[str]:
     return found
 
 
-def _contained(parts: Iterable[set[str]], counts: Iterable[int]) -> Counter[str]:
+def _contained(parts: Iterable[Iterable[str]], counts: Iterable[int]) -> Counter[str]:
     """How many cells hold each part."""
     found = Counter[str]()
     for own, count in zip(parts, counts, strict=True):

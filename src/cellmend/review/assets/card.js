@@ -1,6 +1,7 @@
 // One cell: what was found, what is proposed and why, and the ways to decide. Used in the queue and beside the table.
 import { ask, tell } from "./api.js";
 import { action, byId, counted, el, isTyping, notify, number, openDialog, percent, plain, shown, speak } from "./dom.js";
+import { brief, compared, isLong } from "./difference.js";
 import { refresh } from "./state.js";
 
 export class Card {
@@ -40,14 +41,14 @@ export class Card {
   }
 
   draw() {
-    const { flag, decision, is_question: isQuestion, speaks_for: speaksFor } = this.cell;
+    const { flag, text, decision, is_question: isQuestion, speaks_for: speaksFor } = this.cell;
     const kicker = isQuestion ? `Question · speaks for ${counted(speaksFor, "cell")}` : flag.cause;
     this.place.replaceChildren(
       el("p", { className: "kicker" }, kicker),
       el("h3", {}, flag.column, " ", el("small", {}, `row ${number(flag.row)}`)),
       this.exchange(),
       ...(flag.suspicion > 0 ? [suspicionBar(flag.suspicion)] : []),
-      el("p", { className: "reason" }, flag.reason),
+      el("p", { className: "reason" }, brief(flag.reason, text, flag.repair)),
       el("div", { className: "likely" }),
       ...(decision ? [el("p", { className: `verdict ${decision.state}` }, `Decided: ${decision.words}.`)] : []),
       this.actions(),
@@ -64,18 +65,27 @@ export class Card {
     }
     const word = decision?.repair != null ? "decided" : "proposed";
     const span = flag.low === null ? null : el("small", {}, `usually ${short(flag.low)} to ${short(flag.high)}`);
-    return el("div", { className: "exchange" },
-      el("div", {}, el("span", { className: "word" }, "found"), el("output", { className: "found" }, shown(text))),
+    return el("div", { className: isLong(text) || isLong(repair) ? "exchange long" : "exchange" },
+      el("div", {}, el("span", { className: "word" }, "found"), el("output", { className: "found" }, ...compared(text, repair))),
       el("span", { className: "arrow", "aria-hidden": "true" }, "→"),
       el("div", {}, el("span", { className: "word" }, word),
-        el("output", { className: "meant" }, repair === null ? el("i", {}, "nothing known") : shown(repair)), span));
+        el("output", { className: "meant" }, ...(repair === null ? [el("i", {}, "not sure enough")] : compared(repair, text))), span));
   }
 
   async drawLikely(wanted) {
     const found = await ask("likely", this.where).catch(() => ({ levels: [] }));
     if (this.wanted !== wanted || !found.levels.length) return;
-    const parts = found.levels.map(([level, chance]) => el("li", {}, el("span", {}, level), " ", el("b", {}, percent(chance))));
+    const parts = found.levels.map(([level, chance]) => el("li", {}, this.choice(level), " ", el("b", {}, percent(chance))));
     this.place.querySelector(".likely")?.replaceChildren(el("span", { className: "word" }, "by the rest of the row"), el("ul", {}, ...parts));
+  }
+
+  // A likely level, which can be chosen as the repair unless it is what stands there.
+  choice(level) {
+    if (level === this.cell.text) return el("span", {}, level);
+    const { row, column } = this.cell.flag;
+    const words = `Accepted: ${column} of row ${number(row)} becomes ${plain(level)}.`;
+    const choose = () => this.decide({ verdict: "wrong", repair: level }, words);
+    return el("button", { type: "button", className: "quietly", "aria-label": `Repair as ${level}`, onclick: choose }, level);
   }
 
   actions() {
