@@ -234,7 +234,7 @@ class Column:
                 cause, seen = SLIPS[self.cause[order[0]]], self.texts[text]
                 meant = tuple(dict.fromkeys(self.pairs[pair].meant for pair in order))
                 words = cause.words(seen, meant[0])
-                told = meant if len(seen) > 1 else ()  # one letter in place of another tells nothing
+                told = () if len(seen) == len(meant[0]) == 1 else meant  # one letter in place of another tells nothing
                 found[seen] = Verdict(round(float(1 - self.clean[text]), 6), told, cause.name, words)
         return found
 
