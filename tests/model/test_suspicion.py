@@ -390,3 +390,15 @@ def test_more_cells_are_hidden_in_columns_that_err_more_often() -> None:
     hidden = hiding_alpha(ErrorRates(0.1, 0.2, 0.0, (0.0, 0.3)), 0.95, torch.zeros(1, 2))
     assert hidden.tolist() == pytest.approx([0.95, 0.7])
     assert hiding_alpha(ErrorRates(0.1, 0.2, 0.0), 0.95, torch.zeros(1, 2)) == 0.95
+
+
+@pytest.mark.parametrize("rows", [10, 1000])
+def test_one_dirty_row_and_a_hundredth_of_a_tenth_are_added_where_none_is_seen(rows: int) -> None:
+    """Rows of four cells that are surely right, by a plain loop: of a dirty row a fifth of the cells is wrong."""
+    rates = estimate_rates(torch.full((rows, 4), 50.0), torch.ones(rows, 4, dtype=torch.bool), rare=0.0)
+    share, believed = 0.1, 1 + 0.1 * rows
+    for _ in range(100):
+        all_right = 0.8**4
+        dirty = rows * share * all_right / (share * all_right + 1 - share)
+        share = (dirty + 1 + 0.01 * believed) / (rows + 1 + believed)
+    assert (rates.rows, rates.cells) == (pytest.approx(share, rel=0.01), pytest.approx(0.2))
