@@ -170,7 +170,7 @@ class RealColumn(NumberColumn):
         nothing = self.to_model(0.0)
         at_rest = sum(knot == nothing for knot in self.knots) >= AT_REST and self.knots[0] == nothing
         small = repair - nothing < NEXT_TO_NOTHING * (value - nothing)
-        return at_rest and small and value <= self.reach[1] + ROUNDED
+        return at_rest and small and nothing < value <= self.reach[1] + ROUNDED
 
     def in_units(self, value: float) -> float:
         """A model value in the user's units, not rounded."""
