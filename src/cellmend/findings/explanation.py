@@ -62,11 +62,12 @@ def explain(
         if slip is not None:
             repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
             cause = named.POINT
-    natural = expected.borne_out or column.is_amount(expected.value, expected.repair)
-    if abstain and natural and not (suspect is not None and suspect.is_told):
+    amount = suspect is None and column.is_amount(expected.value, expected.repair)
+    if abstain and (amount or (expected.borne_out and not (suspect is not None and suspect.is_told))):
         repair = None
     if repair is None:
-        why = f"{why}. Abstained: {_no_repair(expected, column, words, cause)}"
+        natural = "others of its column are above 0 too, and nothing tells which"
+        why = f"{why}. Abstained: {natural if amount else _no_repair(expected, column, words, cause)}"
     return Finding(
         row=expected.row,
         column=column.name,
@@ -138,8 +139,6 @@ def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cau
         return "it may be natural, since other numbers of the row lead to an extreme too"
     if cause == named.DEFAULT:
         return "what stands for nothing is left like a gap"
-    if column.is_amount(expected.value, expected.repair):
-        return "others of its column are above 0 too, and nothing tells which"
     if cause in IDENTIFIERS:
         return "an identifier follows from nothing else"
     if not column.levels:
