@@ -67,9 +67,7 @@ def test_an_extreme_that_other_extremes_of_its_row_bear_out_is_flagged_and_not_o
     assert not any("natural" in each.reason for each in mended.found if each.row == 8), "twice the same number"
     natural = [each for each in mended.found if each.row == 7]
     assert natural
-    assert all(
-        "it may be natural, since other numbers of the row lead to an extreme too" in each.reason for each in natural
-    )
+    assert all("it may be natural, since the rest of its row leads there too" in each.reason for each in natural)
 
 
 def test_a_placeholder_is_flagged_and_left_like_a_gap(fitted) -> None:

@@ -119,3 +119,20 @@ def test_the_dearest_car_is_not_repaired_and_a_wrong_one_is() -> None:
     found = CellMender(epochs=40, random_state=0).fit(table).findings(table)
     assert 5 not in set(found["row"])
     assert 20 in set(found["row"])
+
+
+def test_a_rare_level_that_comes_with_far_numbers_bears_them_out() -> None:
+    """A timeout takes long; a slow answer without one does not, nor does a quick timeout."""
+    rng = np.random.default_rng(0)
+    status = np.where(np.arange(1000) % 50 == 0, 503, 200)
+    slow = np.where(status == 503, 3000.0, 100.0) + rng.normal(0, 10, 1000)
+    table = read_typed(pd.DataFrame({"status": status.astype(str), "ms": slow}))
+    encoder = TableEncoder.fit(Schema.from_dict({"status": "category", "ms": "real"}), table)
+    cells = encoder.encode(table)
+    extremes = Extremes.learn(encoder.columns, cells)
+    again = Extremes.from_json(json.loads(json.dumps(asdict(extremes))))
+    assert again == extremes
+    borne_out = again.borne_out(cells).numpy()
+    np.testing.assert_array_equal(borne_out, np.repeat((status == 503)[:, None], 2, axis=1))
+    others = read_typed(pd.DataFrame({"status": ["200", "503"], "ms": [3000.0, 100.0]}))
+    assert not again.borne_out(encoder.encode(others)).any()

@@ -136,7 +136,7 @@ def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) 
 
 def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cause: str) -> str:
     if expected.borne_out:
-        return "it may be natural, since other numbers of the row lead to an extreme too"
+        return "it may be natural, since the rest of its row leads there too"
     if cause == named.DEFAULT:
         return "what stands for nothing is left like a gap"
     if cause in IDENTIFIERS:

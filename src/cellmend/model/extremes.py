@@ -3,15 +3,17 @@
 A network knows what it has seen. The dearest car of a list is also the heaviest and the most powerful, but no row
 showed what lies out there, and every one of its cells looks wrong. A line goes on where a network ends: columns of
 numbers, some as logarithms, are taken to follow from each other linearly, and where the line through the usual rows
-leads towards an extreme number, it is natural. Of other numbers nothing is said.
+leads towards an extreme number, it is natural. Of other numbers nothing is said. And a rare level that comes with far
+numbers again and again, as a timeout does with slow answers, is natural beside them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, product
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from torch import Tensor
 from cellmend.model.columns import EncodedColumn, NumberColumn, RealColumn
 from cellmend.model.encoding import Cells
 
+FEWEST_NUMBERS = 3  # columns, between which lines are learned
 ENDS = (0.01, 0.99)  # shares of a column's cells: further out is extreme
 SKEWED = 1.5  # times as far from the middle lies the upper twentieth as the lower: then logarithms are taken
 CUT = 3.0  # deviations: what lies further out has no more weight when the line is learned
@@ -34,7 +37,13 @@ MOST_COLUMNS = 500  # of numbers, between which lines are learned
 LED = 0.5  # of the way from the middle to where extremes begin, at least: lines lead less far than natural extremes lie
 LEADS = 2.0  # spreads from the middle, from where on the rest of a row leads to extremes
 FAR_ENOUGH = 0.1  # of the way to the number, at least: a slipped point goes further
+FEWEST_TOGETHER = 5  # rows of a rare level, from which it is known what it comes with
+RARE = 0.05  # of the rows have a rare level at most
+MOST_COMPANIES = 500  # of levels and numbers that come together
 PIECE = 256  # rows at once
+
+
+Scale = tuple[float, float, float | None, float, float]  # as `_scale` gives it
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,7 @@ class Extremes:
     slopes: tuple[tuple[float, ...], ...]  # (R, R) of each column over the others, in spreads
     widths: tuple[float, ...]  # (R,) of what the line leaves open, in spreads
     rows: int  # that it was learned from
+    companies: tuple[tuple[float, ...], ...] = ()  # column and level, column of numbers, from where on, and side
 
     @classmethod
     def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Self:
@@ -57,9 +67,12 @@ class Extremes:
         values, known = cells.values.double().cpu().numpy(), cells.observed.cpu().numpy()
         known = known & np.isfinite(values)
         numbers = [d for d, column in enumerate(columns) if isinstance(column, NumberColumn) and known[:, d].any()]
-        if not 2 < len(numbers) <= MOST_COLUMNS:
+        if not 0 < len(numbers) <= MOST_COLUMNS:
             return cls((), (), (), (), (), (), (), (), len(values))
         each = [_scale(values[known[:, d], d], _zero(columns[d])) for d in numbers]
+        companies = tuple(_companies(columns, values, known, dict(zip(numbers, each, strict=True))))
+        if len(numbers) < FEWEST_NUMBERS:
+            return cls((), (), (), (), (), (), (), (), len(values), companies)
         low, high, origin, middle, spread = zip(*each, strict=True)
         scaled = [
             np.where(known[:, d], (_straight(values[:, d], zero) - mid) / width, 0.0)
@@ -71,7 +84,7 @@ class Extremes:
         widths = [max(1.4826 * float(np.median(left[known[:, d], r])), LEAST_WIDTH) for r, d in enumerate(numbers)]
         places = tuple(numbers)
         rows_of_slopes = tuple(tuple(row) for row in slopes.round(6).tolist())
-        return cls(places, low, high, origin, middle, spread, rows_of_slopes, tuple(widths), len(values))
+        return cls(places, low, high, origin, middle, spread, rows_of_slopes, tuple(widths), len(values), companies)
 
     def excuse(self, cells: Cells, log_clean: Tensor) -> Tensor:
         """log p of each cell, (B, D), raised where a line leads to an extreme number."""
@@ -92,14 +105,25 @@ class Extremes:
         return raised
 
     def borne_out(self, cells: Cells) -> Tensor:
-        """Which cells, (B, D), are extreme numbers where the rest of their row leads to extremes too, near or not."""
-        found = torch.zeros_like(cells.observed)
+        """Which cells, (B, D), are extreme numbers where the rest of their row leads to extremes too, near or not; or a
+        rare level and a far number that come together elsewhere."""
+        found = self._together(cells)
         if self.places:
             held, known, extreme = self._extreme(cells)
             _, line = self._led(held, known)
             own = self._scaled(held)
             leads = (line.abs() > LEADS) & (line.sign() == own.sign()) & (line.abs() > FAR_ENOUGH * own.abs())
-            found[:, torch.tensor(self.places, device=found.device)] = extreme & leads
+            found[:, torch.tensor(self.places, device=found.device)] |= extreme & leads
+        return found
+
+    def _together(self, cells: Cells) -> Tensor:
+        """Which cells, (B, D), are a rare level or a far number of the same row that come together in others."""
+        found = torch.zeros_like(cells.observed)
+        for at, level, number, limit, side in self.companies:
+            values, both = cells.values, cells.observed[:, int(at)] & cells.observed[:, int(number)]
+            both = both & (values[:, int(at)] == level) & (side * (values[:, int(number)] - limit) > 0)
+            found[:, int(at)] |= both
+            found[:, int(number)] |= both
         return found
 
     def _led(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,7 +173,36 @@ class Extremes:
         if entry is None:
             return cls((), (), (), (), (), (), (), (), 0)
         plain = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-        return cls(**plain | {"slopes": tuple(tuple(row) for row in entry["slopes"])})
+        nested = {name: tuple(tuple(row) for row in entry.get(name, ())) for name in ("slopes", "companies")}
+        return cls(**plain | nested)
+
+
+def _companies(
+    columns: Sequence[EncodedColumn], values: NDArray[np.float64], known: NDArray[np.bool_], scales: Mapping[int, Scale]
+) -> Iterator[tuple[float, ...]]:
+    """Rare levels of which at least half of the rows have far numbers, as `Extremes.companies`; values are (N, D)."""
+    limits = ((d, middle, spread, origin) for d, (_, _, origin, middle, spread) in scales.items())
+    pairs = product((at for at, column in enumerate(columns) if column.levels), limits)
+    found = (each for at, limit in pairs for each in _company(at, values, known, limit))
+    return islice(found, MOST_COMPANIES)
+
+
+def _company(
+    at: int, values: NDArray[np.float64], known: NDArray[np.bool_], limit: tuple[int, float, float, float | None]
+) -> Iterator[tuple[float, ...]]:
+    number, middle, spread, origin = limit
+    both = known[:, at] & known[:, number]
+    levels, counts = np.unique(values[both, at], return_counts=True)
+    rare = levels[(counts >= FEWEST_TOGETHER) & (counts <= RARE * len(values))]
+    far = (_straight(values[:, number], origin) - middle) / spread
+    for side in (-1.0, 1.0):
+        beyond = both & (side * far > LEADS)
+        held, often = np.unique(values[beyond, at], return_counts=True)
+        at_edge = middle + side * LEADS * spread
+        edge = at_edge if origin is None else origin + math.exp(at_edge)
+        for level in np.intersect1d(rare, held).tolist():
+            if 2 * often[held == level][0] >= counts[levels == level][0]:
+                yield float(at), level, float(number), edge, side
 
 
 def _zero(column: EncodedColumn) -> float:
@@ -157,7 +210,7 @@ def _zero(column: EncodedColumn) -> float:
     return column.to_model(0.0) if isinstance(column, RealColumn) else 0.0
 
 
-def _scale(values: NDArray[np.float64], zero: float) -> tuple[float, float, float | None, float, float]:
+def _scale(values: NDArray[np.float64], zero: float) -> Scale:
     """Where extremes begin, from where logarithms are taken, and middle and spread of what is straight."""
     low, lower, middle, upper, high = np.quantile(values, (ENDS[0], 0.05, 0.5, 0.95, ENDS[1])).tolist()
     origin = zero if low > zero and upper - middle > SKEWED * (middle - lower) else None
