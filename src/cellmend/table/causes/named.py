@@ -41,7 +41,6 @@ MEANINGS: Mapping[str, str] = {
     "sources": "other rows tell something else of the same thing",
     "sequence": "it does not go with the rows before and after it",
     KEY: "an identifier that was copied into another row",
-    "decisions": "people decided so, here or of cells like it",
     POINT: "the decimal point moved",
     EXCHANGED: "two cells of the row exchanged",
     DECIDED: "a person said that it is wrong",
