@@ -402,3 +402,30 @@ def test_one_dirty_row_and_a_hundredth_of_a_tenth_are_added_where_none_is_seen(r
         dirty = rows * share * all_right / (share * all_right + 1 - share)
         share = (dirty + 1 + 0.01 * believed) / (rows + 1 + believed)
     assert (rates.rows, rates.cells) == (pytest.approx(share, rel=0.01), pytest.approx(0.2))
+
+
+@pytest.mark.parametrize(
+    ("shares", "held"),
+    [
+        ([0.2, 0.2, 0.25, 0.0, 0.0, 0.0, 1.0], 0.0),
+        ([0.2, 0.2, 0.25, 0.2, 0.0, 0.0, 0.0, 1.0], 0.2),
+        ([0.2, 0.2, 1.0], 0.0),
+    ],
+)
+def test_errors_lie_everywhere_if_more_columns_err_than_are_clean_and_three_at_least(
+    shares: list[float], held: float
+) -> None:
+    ratio, by_chance = drawn_by_chance(shares)
+    learned = Suspicions(torch.full((len(shares),), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(ratio.shape, dtype=torch.bool))
+    assert learned.rates.columns[-1] == pytest.approx(held, abs=0.03)
+
+
+def test_a_dozen_cells_like_chance_are_enough_to_see_that_a_column_errs() -> None:
+    """Of 200 cells 40 are drawn by chance, of which three tenths, twelve, lie where natural ones do not."""
+    ratio, by_chance = drawn_by_chance([0.0, 0.2, 0.0, 0.0], rows=200)
+    learned = Suspicions(torch.full((4,), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(200, 4, dtype=torch.bool))
+    assert learned.rates.columns == pytest.approx((0.0, 0.2, 0.0, 0.0), abs=0.06)
