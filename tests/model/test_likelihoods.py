@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from cellmend.model.columns import CountColumn, LevelColumn, RealColumn
 from cellmend.model.likelihoods import (
+    FAR,
     LOG_VARIANCE,
     MIXTURE_LOG_VARIANCE,
     Category,
@@ -21,6 +22,8 @@ from cellmend.model.likelihoods import (
     Ordinal,
     Real,
     log_sigmoid_difference,
+    poisson_quantile,
+    room_for_uniform,
     sample_levels,
 )
 from cellmend.model.measures import KNOTS
@@ -387,3 +390,31 @@ def test_room_is_the_share_of_p0_that_fits_between_the_values_of_a_column() -> N
     assert room[0] == pytest.approx(0.3 * 2 * np.arctan(4) / np.pi, abs=0.02)
     assert max(room[1:3]) < 0.005
     assert room[3] == pytest.approx(0.3, abs=0.02)
+
+
+def test_values_drawn_by_chance_follow_p0_as_far_out_as_errors_are_looked_for() -> None:
+    """By scipy: the quantiles of a Cauchy between -FAR and FAR widths, of a Gaussian, and of half a Cauchy."""
+    uniform = torch.tensor([[0.0], [0.2], [0.5], [0.9], [1.0]], dtype=torch.float64)
+    column = RealColumn("a", "real", 0.0, 1.0, None, KNOTS_AT, middle=0.5, spread=2.0)
+    drawn = Real([column], Distributions("cauchy", 3.0, 2, True)).chance(uniform)
+    cut = stats.cauchy.cdf(FAR)
+    expected = stats.cauchy.ppf((1 - cut) + (2 * cut - 1) * uniform.numpy(), loc=0.5, scale=6.0)
+    np.testing.assert_allclose(drawn.numpy(), expected, rtol=1e-5)
+    gaussian = Real([column], Distributions("gaussian", 3.0, 0, False)).chance(uniform[1:4])
+    np.testing.assert_allclose(gaussian.numpy(), stats.norm.ppf(uniform[1:4].numpy(), scale=3.0), rtol=1e-5)
+    half = Count([CountColumn("a", "count", 4.0, 2.0, 0)], Distributions("cauchy", 3.0, 2, True)).chance(uniform)
+    cut = stats.halfcauchy.cdf(FAR)
+    np.testing.assert_allclose(half.numpy(), np.floor(stats.halfcauchy.ppf(cut * uniform.numpy(), scale=10.0) + 1e-9))
+
+
+def test_both_ends_of_an_interval_of_counts_are_quantiles() -> None:
+    rates = torch.tensor([[0.02], [0.4], [3.0], [50.0]], dtype=torch.float64)
+    for share in (0.05, 0.5, 0.95):
+        found = poisson_quantile(torch.ones_like(rates), rates, share).numpy()
+        np.testing.assert_array_equal(found, stats.poisson.ppf(share, rates.numpy()[:, 0]))
+
+
+def test_ranks_beyond_the_range_of_p0_leave_it_no_room() -> None:
+    """Of 1,200 cells a tenth lies in the range, evenly; a rank of 1 or more lies beyond it."""
+    ranks = torch.cat([torch.linspace(0, 0.999, 120), torch.full((1080,), 1.0)]).double()[:, None]
+    assert room_for_uniform(ranks, ranks >= 0).item() == pytest.approx(12 * (10 + 1.63 * 10**0.5) / 1200, rel=1e-6)
