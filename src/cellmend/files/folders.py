@@ -7,14 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset
-from pyarrow.dataset import (
-    FileFormat,
-    FileSystemDatasetFactory,
-    FileSystemFactoryOptions,
-    HivePartitioning,
-    get_partition_keys,
-)
 from pyarrow.fs import FileInfo, FileSystem, FileType
 
 from cellmend.errors import FileError
@@ -52,21 +44,23 @@ def part_kind(path: str) -> str:
 
 def open_parts(place: str) -> Parts:
     """The Parquet or Arrow file at a path or URL, or all of them below a folder."""
+    from pyarrow import dataset  # here: it loads pandas, which most commands can do without
+
     system, path, found = find(place)
     base = path if found.type == FileType.Directory else path.rpartition("/")[0]
     files = [found] if found.type == FileType.File else files_below(system, path, KINDS)
     if not files:
         raise FileError(f"{place} is a folder and must hold .parquet or .arrow files; it holds none.")
-    by_format: dict[type[FileFormat], list[str]] = {}
+    by_format: dict[type[Any], list[str]] = {}
     for each in files:
-        kind = pa.dataset.ParquetFileFormat if part_kind(each.path) == ".parquet" else pa.dataset.IpcFileFormat
+        kind = dataset.ParquetFileFormat if part_kind(each.path) == ".parquet" else dataset.IpcFileFormat
         by_format.setdefault(kind, []).append(each.path)
     schema, fragments = pa.schema([]), list[Any]()
     for kind, paths in by_format.items():
         with readable(paths[0], part_kind(paths[0])):
-            options = FileSystemFactoryOptions(partition_base_dir=base)
-            options.partitioning_factory = HivePartitioning.discover()
-            factory = FileSystemDatasetFactory(system, paths, kind(), options)
+            options = dataset.FileSystemFactoryOptions(partition_base_dir=base)
+            options.partitioning_factory = dataset.HivePartitioning.discover()
+            factory = dataset.FileSystemDatasetFactory(system, paths, kind(), options)
             schema = schema if schema.names else _table_schema(place, *factory.inspect_schemas())
             fragments += factory.finish(schema).get_fragments()
     fragments.sort(key=lambda each: each.path)
@@ -85,6 +79,8 @@ def _table_schema(place: str, first: pa.Schema, *told: pa.Schema) -> pa.Schema:
 
 
 def _refuse_other_columns(place: str, names: set[str], fragments: Sequence[Any]) -> None:
+    from pyarrow.dataset import get_partition_keys
+
     for fragment in fragments:
         with readable(fragment.path, part_kind(fragment.path)):
             own = {*fragment.physical_schema.names, *get_partition_keys(fragment.partition_expression)}
