@@ -250,6 +250,8 @@ def test_the_interval_of_an_ordinal_holds_at_least_ninety_percent() -> None:
     level = torch.arange(4)
     inside = torch.where((level >= low[..., None]) & (level <= high[..., None]), p, 0.0).sum(-1)
     assert (inside >= 0.9 - 1e-5).all()
+    at_most = p.cumsum(-1).detach().numpy()  # (B, D, C): the first level that 5 % do not exceed
+    np.testing.assert_array_equal(low.numpy(), (at_most >= 0.05).argmax(-1))
 
 
 def test_a_category_has_no_interval() -> None:
@@ -418,3 +420,21 @@ def test_ranks_beyond_the_range_of_p0_leave_it_no_room() -> None:
     """Of 1,200 cells a tenth lies in the range, evenly; a rank of 1 or more lies beyond it."""
     ranks = torch.cat([torch.linspace(0, 0.999, 120), torch.full((1080,), 1.0)]).double()[:, None]
     assert room_for_uniform(ranks, ranks >= 0).item() == pytest.approx(12 * (10 + 1.63 * 10**0.5) / 1200, rel=1e-6)
+
+
+def test_components_start_where_the_values_of_their_column_lie() -> None:
+    how = Distributions("cauchy", 3.0, 3, True)
+    knots = tuple(np.linspace(1.0, 4.0, KNOTS).tolist())
+    numbers = Real([RealColumn("a", "real", 0.0, 1.0, None, knots)], how)
+    np.testing.assert_allclose(numbers.places.detach(), [[1.0, 2.5, 4.0]], rtol=1e-6)
+    np.testing.assert_allclose(numbers.widths.detach(), [[math.log((3 / 3) ** 2)] * 3], atol=1e-6)
+    counts = Count([CountColumn("b", "count", 10.0, 2.0, 0)], how)  # a tenth of the mean, and 4 deviations above it
+    np.testing.assert_allclose(counts.log_rates.detach().exp(), [[1.0, 10 + 2 * 1.55, 10 + 2 * 4.0]], rtol=1e-5)
+
+
+def test_levels_that_share_an_output_have_its_probability_by_their_shares() -> None:
+    """Two columns: of the first the last two levels share an output, one to three; the second has two of its own."""
+    shared = LevelColumn("a", "category", ("x", "y", "z"), outputs=(0, 1, 1), shares=(1.0, 0.25, 0.75))
+    likelihood = Category([shared, levels_column("b", 2)], PUBLISHED)
+    found = likelihood.probabilities(torch.tensor([[math.log(3.0), 0.0, 0.0, math.log(4.0)]]))
+    np.testing.assert_allclose(found[0], [[0.75, 0.25 * 0.25, 0.25 * 0.75], [0.2, 0.8, 0.0]], rtol=1e-6)
