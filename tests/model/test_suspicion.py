@@ -429,3 +429,13 @@ def test_a_dozen_cells_like_chance_are_enough_to_see_that_a_column_errs() -> Non
     for _ in range(3):
         learned.revise(ratio, by_chance, torch.ones(200, 4, dtype=torch.bool))
     assert learned.rates.columns == pytest.approx((0.0, 0.2, 0.0, 0.0), abs=0.06)
+
+
+def test_errors_that_were_seen_everywhere_and_turn_out_natural_leave_no_rates() -> None:
+    everything = torch.ones(4000, 5, dtype=torch.bool)
+    ratio, by_chance = drawn_by_chance([0.2, 0.2, 0.25, 0.2, 1.0])
+    learned = Suspicions(torch.full((5,), math.nan))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, everything)
+    rates = learned.revise(torch.full_like(ratio, 4.0), by_chance, everything)
+    assert max(rates.columns) < 0.01

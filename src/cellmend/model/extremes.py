@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -70,7 +70,8 @@ class Extremes:
         if not 0 < len(numbers) <= MOST_COLUMNS:
             return cls((), (), (), (), (), (), (), (), len(values))
         each = [_scale(values[known[:, d], d], _zero(columns[d])) for d in numbers]
-        companies = tuple(_companies(columns, values, known, dict(zip(numbers, each, strict=True))))
+        found = _companies(columns, values, known, dict(zip(numbers, each, strict=True)))
+        companies = tuple(islice(found, MOST_COMPANIES))
         if len(numbers) < FEWEST_NUMBERS:
             return cls((), (), (), (), (), (), (), (), len(values), companies)
         low, high, origin, middle, spread = zip(*each, strict=True)
@@ -118,13 +119,12 @@ class Extremes:
 
     def _together(self, cells: Cells) -> Tensor:
         """Which cells, (B, D), are a rare level or a far number of the same row that come together in others."""
-        found = torch.zeros_like(cells.observed)
-        for at, level, number, limit, side in self.companies:
-            values, both = cells.values, cells.observed[:, int(at)] & cells.observed[:, int(number)]
-            both = both & (values[:, int(at)] == level) & (side * (values[:, int(number)] - limit) > 0)
-            found[:, int(at)] |= both
-            found[:, int(number)] |= both
-        return found
+        columns = torch.tensor(self.companies, dtype=torch.float64, device=cells.values.device).reshape(-1, 5).T
+        at, number, (level, limit, side) = columns[0].long(), columns[2].long(), columns[[1, 3, 4]]
+        beyond = side * (cells.values[:, number] - limit) > 0  # (B, K)
+        both = cells.observed[:, at] & cells.observed[:, number] & (cells.values[:, at] == level) & beyond
+        counts = torch.zeros_like(cells.observed, dtype=torch.int32)
+        return counts.index_add(1, at, both.int()).index_add(1, number, both.int()) > 0
 
     def _led(self, held: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
         """Model values (B, R) in spreads from the middle, and where the lines lead."""
@@ -181,28 +181,25 @@ def _companies(
     columns: Sequence[EncodedColumn], values: NDArray[np.float64], known: NDArray[np.bool_], scales: Mapping[int, Scale]
 ) -> Iterator[tuple[float, ...]]:
     """Rare levels of which at least half of the rows have far numbers, as `Extremes.companies`; values are (N, D)."""
-    limits = ((d, middle, spread, origin) for d, (_, _, origin, middle, spread) in scales.items())
-    pairs = product((at for at, column in enumerate(columns) if column.levels), limits)
-    found = (each for at, limit in pairs for each in _company(at, values, known, limit))
-    return islice(found, MOST_COMPANIES)
-
-
-def _company(
-    at: int, values: NDArray[np.float64], known: NDArray[np.bool_], limit: tuple[int, float, float, float | None]
-) -> Iterator[tuple[float, ...]]:
-    number, middle, spread, origin = limit
-    both = known[:, at] & known[:, number]
-    levels, counts = np.unique(values[both, at], return_counts=True)
-    rare = levels[(counts >= FEWEST_TOGETHER) & (counts <= RARE * len(values))]
-    far = (_straight(values[:, number], origin) - middle) / spread
-    for side in (-1.0, 1.0):
-        beyond = both & (side * far > LEADS)
-        held, often = np.unique(values[beyond, at], return_counts=True)
-        at_edge = middle + side * LEADS * spread
-        edge = at_edge if origin is None else origin + math.exp(at_edge)
-        for level in np.intersect1d(rare, held).tolist():
-            if 2 * often[held == level][0] >= counts[levels == level][0]:
-                yield float(at), level, float(number), edge, side
+    numbers = list(scales)
+    origins, middles, spreads = (list(each) for each in list(zip(*scales.values(), strict=True))[2:])
+    straight = [_straight(values[:, d], origin) for d, origin in zip(numbers, origins, strict=True)]
+    far = (np.stack(straight, axis=1) - middles) / spreads  # (N, R)
+    for at in (place for place, column in enumerate(columns) if column.levels):
+        order = np.flatnonzero(known[:, at])[np.argsort(values[known[:, at], at], kind="stable")]
+        levels, starts, sizes = np.unique(values[order, at], return_index=True, return_counts=True)
+        rare = (sizes >= FEWEST_TOGETHER) & (sizes <= RARE * len(values))
+        if not rare.any():
+            continue
+        there = known[order][:, numbers]
+        rows = np.add.reduceat(there, starts, axis=0, dtype=np.int64)  # (levels, R)
+        for side in (-1.0, 1.0):
+            beyond = np.add.reduceat(there & (side * far[order] > LEADS), starts, axis=0, dtype=np.int64)
+            together = rare[:, None] & (rows >= FEWEST_TOGETHER) & (2 * beyond >= rows)
+            for level, r in np.argwhere(together).tolist():
+                edge = middles[r] + side * LEADS * spreads[r]
+                edge = edge if origins[r] is None else origins[r] + math.exp(edge)
+                yield float(at), float(levels[level]), float(numbers[r]), float(edge), side
 
 
 def _zero(column: EncodedColumn) -> float:

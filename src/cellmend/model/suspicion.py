@@ -184,7 +184,8 @@ class Suspicions:
         columns = torch.where(said_by_values & (own > 0), own, own.maximum(seen))
         self.most = self.most.maximum(TRUST_IN_LOOKS * seen)
         if self.everywhere:
-            usual = columns[~self.untold & (columns > 0)].median()
+            told = columns[~self.untold & (columns > 0)]
+            usual = told.median() if len(told) else columns.new_zeros(())  # by now all may be held to be natural
             columns, self.most = torch.where(self.untold, usual, columns), torch.where(said_by_values, self.most, usual)
         self.rates = self._kept(self.rates, columns)
 
