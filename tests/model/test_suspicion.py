@@ -439,3 +439,12 @@ def test_errors_that_were_seen_everywhere_and_turn_out_natural_leave_no_rates() 
         learned.revise(ratio, by_chance, everything)
     rates = learned.revise(torch.full_like(ratio, 4.0), by_chance, everything)
     assert max(rates.columns) < 0.01
+
+
+def test_columns_with_room_for_errors_that_have_none_do_not_make_all_others_err() -> None:
+    ratio, by_chance = drawn_by_chance([0.0, 0.0, 0.0, 0.0, 1.0])
+    learned = Suspicions(torch.tensor([0.2, 0.2, 0.2, 0.2, math.nan]))
+    for _ in range(3):
+        learned.revise(ratio, by_chance, torch.ones(4000, 5, dtype=torch.bool))
+    assert not learned.everywhere
+    assert learned.rates.columns[4] == 0.0

@@ -184,7 +184,7 @@ class Suspicions:
         columns = torch.where(said_by_values & (own > 0), own, own.maximum(seen))
         self.most = self.most.maximum(TRUST_IN_LOOKS * seen)
         if self.everywhere:
-            told = columns[~self.untold & (columns > 0)]
+            told = columns[~self.untold & (columns > LEAST_RATE)]
             usual = told.median() if len(told) else columns.new_zeros(())  # by now all may be held to be natural
             columns, self.most = torch.where(self.untold, usual, columns), torch.where(said_by_values, self.most, usual)
         self.rates = self._kept(self.rates, columns)
@@ -197,7 +197,7 @@ class Suspicions:
         """
         follows = (half - lowest) / (1 - lowest).clamp_min(SETTLED) < FOLLOWS
         self.erring = (lowest > FROM_NOTHING) & (standing_out(lowest) > 0) & follows
-        erring = self.erring | (self._columns(self.rates) > 0)
+        erring = self.erring | (self._columns(self.rates) > LEAST_RATE)
         clean = ~erring & (lowest <= FROM_NOTHING)
         self.everywhere = bool(erring.sum() > clean.sum().clamp_min(FEWEST_COLUMNS - 1))
         self.untold = ~erring & self.everywhere
