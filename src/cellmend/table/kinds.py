@@ -29,6 +29,15 @@ FEWEST_USUAL = 5  # levels without gaps that tell a scale
 FEWEST_DIGITS = 5  # of codes such as zip codes, all of one length
 CODE_REPEATS = 5  # cells for each code; less, and the numbers may be quantities
 MOST_IDENTIFIERS = 0.98  # of the values must be different: an identifier may stand twice by mistake
+MOST_PLAIN = 0.95  # of the numbers of a column that is called a code must look like one
+_CODE_WORDS = frozenset({"fips", "zip", "zips", "zipcode", "zipcodes", "postcode", "postal", "plz", "geoid"})
+_CODE_ENDS = frozenset({"id", "ids", "uuid", "guid", "cd", "code", "codes", *_CODE_WORDS})
+_GLUED = re.compile(r"^fips|(code|fips|geoid|objectid|userid|orderid|customerid|productid|unitid|uniqueid)$")
+# A column of them holds how many codes there are, or what belongs to one.
+_COUNTED = frozenset({"count", "counts", "number", "num", "total", "sum", "percent", "pct", "rate", "ratio", "avg",
+                      "average", "mean", "per", "of", "by", "length", "size", "rank", "score"})  # fmt: skip
+_DIGITS_SPELLED = frozenset({"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"})
+_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def resolve_schema(
@@ -112,6 +121,23 @@ def _infer_text(name: str, distinct: int, rows: int) -> Column:
     return Column(name, "category")
 
 
+def names_a_code(name: str) -> bool:
+    """Does the name of a column say that its numbers are codes: of places, of the post, of things in another table?
+
+    >>> [names_a_code(name) for name in ("stateFIPS", "zip_code", "GEOID10", "order_id", "agency cd")]
+    [True, True, True, True, True]
+    >>> [names_a_code(name) for name in ("paid", "lines_of_code", "zip_count", "cd4", "width")]
+    [False, False, False, False, False]
+    """
+    parts = [part.lower() for part in _NAME_PARTS.findall(name)]
+    if not parts or _COUNTED.intersection(parts):
+        return False
+    parts = [part for part in parts if part not in _DIGITS_SPELLED]
+    if not parts or (len(parts) == 1 and parts[0] == "cd"):  # CD4 is a cell of the blood
+        return False
+    return parts[-1] in _CODE_ENDS or any(part in _CODE_WORDS or _GLUED.search(part) for part in parts)
+
+
 def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
     """Are whole numbers, as written, codes? They have five digits or more, all as many, and stand in many cells each.
 
@@ -139,6 +165,8 @@ def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Co
         return Column(name, "category")
     if CODE_REPEATS * len(distinct) <= len(observed) and _are_whole_codes(observed):
         return Column(name, "category")
+    if len(observed) >= FEWEST_IDENTIFIERS and names_a_code(name) and _are_positive(observed):
+        return _infer_text(name, len(distinct), len(observed))
     if _is_count(observed, low, high):
         return Column(name, "count")
     if len(distinct) <= min(FEW_VALUES, len(observed) / 5):
@@ -175,7 +203,13 @@ def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, 
         return False
     steps = pc.pairwise_diff(observed.cast(pa.float64(), safe=False).combine_chunks()).drop_null()
     sorted_rows = pc.min(steps).as_py() >= 0 or pc.max(steps).as_py() <= 0
-    return len(distinct) <= span <= len(observed) or sorted_rows or bool(IDENTIFIER_NAME.search(name))
+    named = IDENTIFIER_NAME.search(name) is not None or (names_a_code(name) and _are_positive(observed))
+    return len(distinct) <= span <= len(observed) or sorted_rows or named
+
+
+def _are_positive(observed: pa.ChunkedArray) -> bool:
+    """No code is negative, but -1 or -99 may stand where there is none."""
+    return float(pc.mean(pc.greater_equal(observed, 0).cast(pa.float64())).as_py()) >= MOST_PLAIN
 
 
 def _are_whole(distinct: pa.Array) -> bool:

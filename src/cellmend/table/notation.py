@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cellmend.table.clocks import Clocks, learn_clocks
+from cellmend.table.codes import are_hexadecimal, are_named_codes
 from cellmend.table.dates import MOST_DATES, Dates, learn_dates
+from cellmend.table.kinds import names_a_code
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
 from cellmend.table.texts import Notation, Texts, Unread, Words, distinct_texts, holds_text
 from cellmend.table.values import readable
@@ -35,12 +38,14 @@ Notations = Mapping[str, Notation]
 def learn_notations(table: pa.Table, declared: Mapping[str, str], decimal: str | None = None) -> dict[str, Notation]:
     """A notation for each column of text or dates; `declared` are kinds that the user gave, `decimal` the mark."""
     columns = zip(table.column_names, table.columns, strict=True)
-    learned = {name: learn_notation(values, declared.get(name), decimal) for name, values in columns}
+    learned = {name: learn_notation(values, declared.get(name), decimal, name) for name, values in columns}
     return {name: notation for name, notation in learned.items() if notation is not None}
 
 
-def learn_notation(values: Texts, kind: str | None = None, decimal: str | None = None) -> Notation | None:
-    """How to read a column: None if it is no text; `kind` if the user said what it is.
+def learn_notation(
+    values: Texts, kind: str | None = None, decimal: str | None = None, name: str = ""
+) -> Notation | None:
+    """How to read a column: None if it is no text; `kind` if the user said what it is; its name may say it too.
 
     >>> learn_notation(pa.array(["3 May 2024", "12 Jun 2024"]))
     Dates(form='%d %b %Y', also=(), others=(), padded=True)
@@ -68,9 +73,14 @@ def learn_notation(values: Texts, kind: str | None = None, decimal: str | None =
             return clocks
     if kind in (None, "real", "count", "ordinal"):
         numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0, decimal=decimal)
-        if numbers is not None:
+        if numbers is not None and not (kind is None and _are_codes(name, levels, counts)):
             return numbers
     return Words()
+
+
+def _are_codes(name: str, levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
+    """Are they codes that can be read as numbers?"""
+    return are_hexadecimal(levels, counts) or (names_a_code(name) and are_named_codes(levels, counts))
 
 
 def understand(table: pa.Table, notations: Notations) -> pa.Table:

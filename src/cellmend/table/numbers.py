@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cellmend.table.codes import A_FORM, FEWEST_ALIKE, hold_codes
 from cellmend.table.kinds import are_codes
 from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, says_missing
 from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
@@ -27,7 +28,6 @@ LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
 FEW_LEVELS = 10  # different numbers that may be levels
-A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
 CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
@@ -49,6 +49,8 @@ _SURELY_COMMA = re.compile(
 )
 _CODE = re.compile(rf"0[\d{GROUPS}]+")
 _ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+_AGAIN = re.compile(r"(,\s*9)(?:,\s*9)+")
+_ONE_LETTER = re.compile(r"(?=.*\d)[\d.,+-]*[^\W\d_][\d.,+-]*")
 _SWAPPED = str.maketrans(".,", ",.")
 
 
@@ -206,15 +208,17 @@ def learn_numbers(
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
-    if least and gap and _are_levels(read):
-        return None
     if least:
-        others = ~said & ~known & ~gaps
-        if _are_labels(read, values, times) or _is_a_form(
-            [t for t, o in zip(levels, others, strict=True) if o], counts[others], cells
-        ):
+        if gap and _are_levels(read):
             return None
-        if _signs_tell([t for t, s in zip(levels, said, strict=True) if s], read, times):
+        others = Counter[str]()
+        for level, count, no_number in zip(levels, counts.tolist(), ~said & ~known & ~gaps, strict=True):
+            if no_number:
+                others[level.strip()] += count
+        texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
+        if _are_labels(read, values, times) or _is_a_form(others, cells) or _signs_tell(texts, read, times):
+            return None
+        if _letters_tell(texts, read, times, others, units):
             return None
         if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
             return None
@@ -268,7 +272,8 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
     phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
-    return share > CODE_SHARE or phones or are_codes([part.number + part.unit for part in read], times)
+    padded = codes.sum() > 1 and len({len(number) for number in written}) == 1  # 001 to 420: as long as the longest
+    return share > CODE_SHARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
 
 
 def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> bool:
@@ -276,17 +281,39 @@ def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.in
     signs: dict[str, set[str]] = {}
     for text, part, count in zip(texts, read, times.tolist(), strict=True):
         if count >= USUAL * times.sum():
-            signs.setdefault(part.number + part.unit, set()).add(_SIGNS.match(text.strip())[0])  # type: ignore[index]
+            signs.setdefault(part.number + part.unit, set()).add(_SIGNS.match(text)[0])  # type: ignore[index]
     told = [len(signs.get(part.number + part.unit, ())) > 1 for part in read]
     return bool(2 * times[told].sum() > times.sum())
 
 
-def _is_a_form(others: Sequence[str], counts: NDArray[np.int64], cells: int) -> bool:
-    """Do so many cells that are no numbers look alike that it is the column's way to write, such as 1.3.4?"""
+def _letters_tell(
+    texts: Sequence[str],
+    read: Sequence[Part],
+    times: NDArray[np.int64],
+    others: Mapping[str, int],
+    units: Sequence[str],
+) -> bool:
+    """Are some cells codes with letters, such as 4325B among 4325 and 4326, so that all of them are?"""
+    odd, numbers = Counter(others), Counter[str]()
+    for text, part, count in zip(texts, read, times.tolist(), strict=True):
+        if part.unit in units:
+            numbers[part.number] += count
+        else:
+            odd[text] += count
+    return hold_codes(odd, numbers)
+
+
+def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
+    """Do so many cells that are no numbers look alike that it is the column's way to write, such as 1.3.4?
+
+    Lists of numbers look alike, however long: 26, 30 and 12, 13, 17. Numbers with one letter are asked about apart,
+    because most slips make such.
+    """
     forms = Counter[str]()
-    for text, count in zip(others, counts.tolist(), strict=True):
-        forms[form_of(text.strip())] += count
-    return any(count >= max(5, A_FORM * cells) for count in forms.values())
+    for text, count in others.items():
+        if not _ONE_LETTER.fullmatch(text):
+            forms[_AGAIN.sub(r"\1", form_of(text))] += count
+    return any(count >= max(FEWEST_ALIKE, A_FORM * cells) for count in forms.values())
 
 
 def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
