@@ -105,6 +105,12 @@ def test_a_default_is_a_sign_or_a_number() -> None:
     assert Default().log_chance("20010101", "") == pytest.approx(-math.log(100) - 8 * math.log(10))
     assert Default().log_chance("11111111", "") == pytest.approx(-math.log(100))
     assert Default().log_chance("unknown", "") == NEVER
+    assert Default().log_chance("??", "") == pytest.approx(-math.log(50))
+
+
+@pytest.mark.parametrize("tag", ["+", "%", "++", "+/-", "<=", "&"])
+def test_signs_that_say_something_are_no_placeholders(tag: str) -> None:
+    assert Default().log_chance(tag, "") == NEVER
 
 
 # ---------------------------------------------------------------- numbers

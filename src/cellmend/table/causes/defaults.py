@@ -12,6 +12,7 @@ from cellmend.table.causes.named import DEFAULT
 PLACEHOLDERS = 50  # signs or runs of a sign that stand for nothing, such as *** and ??
 SENTINELS = 100  # numbers that programs leave: -1, 9999, 11111111
 LONGEST_SENTINEL = 2  # digits, if they differ
+MEANT = frozenset("+%=<>@&$€£°±×≤≥≠√∞†‡✓✔✗✘")  # signs that say something: tags, and marks of more, less and equal
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Default:
 
     >>> round(math.exp(-Default().log_chance("***", ""))), round(math.exp(-Default().log_chance("-1", "")))
     (50, 100)
-    >>> Default().log_chance("n. a.", "")
-    -inf
+    >>> Default().log_chance("n. a.", ""), Default().log_chance("+", "")
+    (-inf, -inf)
     """
 
     name: str = DEFAULT
@@ -29,7 +30,7 @@ class Default:
     def log_chance(self, seen: str, meant: str) -> float:
         core = seen.lstrip("-")
         if not any(letter.isalnum() for letter in seen):
-            return -math.log(PLACEHOLDERS)
+            return NEVER if MEANT.intersection(seen) else -math.log(PLACEHOLDERS)
         if not (core.isascii() and core.isdigit()):
             return NEVER
         plain = len(core) <= LONGEST_SENTINEL or len(set(core)) == 1
