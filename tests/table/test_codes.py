@@ -150,7 +150,9 @@ def test_called_a_code_decimals_signs_and_a_few_rows_stay_numbers() -> None:
 
 def test_codes_that_are_nearly_all_different_are_left_out() -> None:
     distinct = RNG.choice(10**5, 60, replace=False)
-    assert isinstance(learn_notation(pa.array(distinct.astype(str)), name="zip"), Numbers)  # and are told as before
+    for texts in (distinct.astype(str), [*distinct.astype(str), *distinct[:20].astype(str)]):
+        assert isinstance(learn_notation(pa.array(texts), name="zip"), Numbers)  # their order may tell
+    assert learn_notation(pa.array([f"{number}C" for number in distinct]), name="zip") == Words()
     column = infer_column("zip", pa.chunked_array([distinct]))
     assert column.kind == IGNORE
     assert "identifier" in column.reason

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.table.kinds import FEWEST_IDENTIFIERS, MOST_IDENTIFIERS, MOST_PLAIN
+from cellmend.table.kinds import FEW_TEXT_LEVELS, FEWEST_IDENTIFIERS, MOST_PLAIN, MOST_TEXT_LEVELS
 from cellmend.table.texts import MISSING_NUMBERS, form_of, says_missing
 
 WITH_LETTERS = 0.01  # of the cells hold a letter, or it is a slip
@@ -27,6 +27,7 @@ MORE_THAN_CHANCE = 3  # times as many related ones as slips would have
 # Of six digits or more: 12e3 may be a number.
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{6,}|[0-9a-fA-F]{4,}(?:-[0-9a-fA-F]{4,})+")
 _CODE = re.compile(r"[^\W\d_]{0,4}-?\d+(?:\.0+)?[^\W\d_]{0,4}")
+_WHOLE = re.compile(r"\d+(?:\.0*)?")
 _LETTERED = re.compile(r"(?=\D*\d)(?=[\d\W_]*[^\W\d_])[\w.:/-]+")
 
 
@@ -55,11 +56,14 @@ def are_hexadecimal(levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
 def are_named_codes(levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
     """In a column that is called a code: are these whole numbers, with a few letters at most, that come again?
 
-    If hardly one does, they are identifiers, which kinds tell.
+    Numbers of which most are different are identifiers. Those stay numbers: their order may tell which are wrong.
     """
     said = _said(levels, counts)
     cells = sum(said.values())
-    if cells < FEWEST_IDENTIFIERS or len(said) >= MOST_IDENTIFIERS * cells:
+    if cells < FEWEST_IDENTIFIERS:
+        return False
+    plain = sum(count for text, count in said.items() if _WHOLE.fullmatch(text))
+    if plain >= MOST_PLAIN * cells and len(said) > max(FEW_TEXT_LEVELS, MOST_TEXT_LEVELS * cells):
         return False
     return sum(count for text, count in said.items() if _CODE.fullmatch(text)) >= MOST_PLAIN * cells
 
