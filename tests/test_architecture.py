@@ -21,6 +21,7 @@ ORDER = (
     "progress",
     "files",
     "table",
+    "posterior",
     "decisions",
     "model",
     "findings",

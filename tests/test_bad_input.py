@@ -168,7 +168,7 @@ def test_infinity_is_a_finding_in_numbers_as_in_texts(mender: CellMender, kind: 
     dirty = GOOD.assign(x=GOOD["x"].round(3).where(GOOD.index != 4, np.inf))
     dirty = dirty if kind == "numbers" else dirty.astype({"x": str})
     for judge in (small().fit(dirty), mender):
-        found = {(each.row, each.column): each for each in judge.mend(dirty, suspicion=0.9).found}
+        found = {(each.row, each.column): each for each in judge.mend(dirty, suspicion=0.5).found}
         assert found[4, "x"].reason.startswith("x is inf, which is no number")
 
 
@@ -205,7 +205,7 @@ def test_a_column_that_is_all_missing_at_score_time_scores_zero(mender: CellMend
 
 def test_counts_that_cannot_be_are_findings(mender: CellMender) -> None:
     suspicion = mender.cell_suspicion(replaced("n", 0, -3).astype({"n": float}))
-    assert suspicion.loc[0, "n"] == pytest.approx(1.0)
+    assert 0.5 < suspicion.loc[0, "n"] == suspicion.max(axis=None)
 
 
 @pytest.mark.parametrize(

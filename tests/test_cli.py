@@ -49,8 +49,8 @@ def test_the_demo_finds_real_typing_errors(demo) -> None:
     folder, done = demo
     assert done.returncode == 0, done.stderr
     findings = pd.read_csv(folder / "out" / "findings.csv")
-    worst = {(line.row, line.column, float(line.value)) for line in findings.head(3).itertuples()}
-    assert worst == {(2692, "y", 58.9), (5359, "z", 31.8), (5458, "y", 31.8)}
+    found = {(line.row, line.column, line.value) for line in findings.astype({"value": str}).itertuples()}
+    assert {(2692, "y", "58.9"), (5359, "z", "31.8"), (5458, "y", "31.8")} <= found
     assert "Most suspicious cells" in done.stdout
     assert "cells look wrong" in done.stderr
 
@@ -63,8 +63,8 @@ def test_the_demo_changes_flagged_cells_only(demo) -> None:
     original = pd.read_csv(cli.files("cellmend") / "data" / "diamonds.csv.gz")
     changed = (repaired != original).stack()
     places = set(changed[changed].index)
-    assert places
-    assert places <= set(zip(findings["row"], findings["column"], strict=True))
+    made = findings[findings["repair"].notna()]
+    assert places == set(zip(made["row"], made["column"], strict=True))
 
 
 @pytest.mark.process
@@ -74,7 +74,7 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     worst = findings[(findings["row"] == 5359) & (findings["column"] == "z")].iloc[0]
     assert worst["reason"].startswith("z is 31.8; for ")
     assert 3.0 < worst["low"] < 3.18 < worst["high"] < 3.4
-    assert 3.0 < float(worst["repair"]) < 3.4
+    assert 3.0 < float(worst["repair"]) < 3.4 or "Left as it is: " in worst["reason"]
 
 
 @pytest.mark.process

@@ -29,7 +29,7 @@ from cellmend.streaming import Stream, open_stream
 from cellmend.streaming.scores import score_table, write_scores
 from tests.conftest import SMALL, mixed_table
 
-FDR = Threshold(fdr=0.1)
+TOP = Threshold(top=3)
 
 
 def text_of(rows: int = 300) -> str:
@@ -53,8 +53,8 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def job(folder: Path) -> jobs.Job:
     source = read_file(folder / "table.csv")
-    mender = CellMender(epochs=60, hidden_dim=32, latent_dim=8, embedding_dim=4, random_state=0)
-    return jobs.judge(source, mender, FDR, jobs.fit(source, mender), time.perf_counter())
+    mender = CellMender(epochs=60, hidden_dim=32, latent_dim=8, embedding_dim=4, random_state=0, repair_from=0.01)
+    return jobs.judge(source, mender, TOP, jobs.fit(source, mender), time.perf_counter())
 
 
 def test_only_repaired_cells_of_a_csv_file_change(job: jobs.Job, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_report_is_written_with_what_was_found(job: jobs.Job, tmp_path: Path
 
 def test_a_saved_model_finds_the_same(job: jobs.Job, tmp_path: Path) -> None:
     job.mender.save(tmp_path / "m.cellmend")
-    again = jobs.judge(job.source, load(tmp_path / "m.cellmend"), FDR, [], time.perf_counter())
+    again = jobs.judge(job.source, load(tmp_path / "m.cellmend"), TOP, [], time.perf_counter())
     assert again.mended.found == job.mended.found
 
 
@@ -198,7 +198,7 @@ def test_tidying_changes_whole_columns_and_nothing_else(job: jobs.Job, tmp_path:
 def test_scores_have_the_tables_columns_and_one_for_the_row(job: jobs.Job) -> None:
     scores = score_table(job.source, job.mender)
     assert scores.column_names == [*job.source.table.column_names, "row_score"]
-    assert scores["weight"][5].as_py() > 0.9
+    assert scores["weight"][5].as_py() == max(scores["weight"].to_pylist())
 
 
 # ---------------------------------------------------------------- scores of large tables
@@ -231,7 +231,8 @@ def test_a_table_scored_in_pieces_has_the_scores_of_the_whole(
     assert scores.num_rows == 251
     for name in whole.column_names:
         assert scores[name].to_pylist() == whole[name].to_pylist(), "to the last digit"
-    assert min(scores["height"].take([59, 60, 250]).to_pylist()) > 0.9
+    for row in scores.take([59, 60, 250]).drop_columns("row_score").to_pylist():
+        assert row["height"] == max(row.values())
 
 
 def test_a_folder_scored_in_pieces_has_the_scores_of_the_whole(
@@ -243,9 +244,10 @@ def test_a_folder_scored_in_pieces_has_the_scores_of_the_whole(
         pq.write_table(table.slice(first, 11).drop_columns("country"), folder / f"{first:03}.parquet")
     (tmp_path / "in" / "large.parquet").unlink()
     write_scores(open_stream(str(tmp_path)), fitted, tmp_path / "scores.csv", shown=False)
-    scores, whole = scores_of(tmp_path / "scores.csv"), fitted.cell_suspicion(table)
-    for name in table.column_names:
-        assert scores[name].to_numpy() == pytest.approx(whole[name].to_numpy(), abs=1e-5)
+    scores, (whole, rows) = scores_of(tmp_path / "scores.csv"), fitted.score_rows(table)
+    for place, name in enumerate(table.column_names):
+        np.testing.assert_array_equal(scores[name].to_numpy(), whole[:, place])
+    np.testing.assert_array_equal(scores["row_score"].to_numpy(), rows)
 
 
 def test_scores_are_written_piece_by_piece_with_a_bar(
@@ -384,10 +386,11 @@ def test_clean_takes_decisions_and_a_model_that_was_taught(tmp_path: Path) -> No
         for row in range(24)
     ]
     append_decisions(tmp_path / "d.jsonl", decisions)
-    wanted = jobs.Cleaning(tmp_path / "out", FDR, decisions=tmp_path / "d.jsonl")
+    wanted = jobs.Cleaning(tmp_path / "out", Threshold(suspicion=0.5), decisions=tmp_path / "d.jsonl")
     job, _ = jobs.clean(read_file(str(table)), CellMender(**SMALL), wanted)
     assert any(note.startswith("By 24 decisions ") for note in job.notes)
     assert "lb" not in (tmp_path / "out" / "repaired.csv").read_text(encoding="utf-8")
     model = tmp_path / "out" / "model.cellmend"
-    again, _ = jobs.clean(read_file(str(table)), load(model), jobs.Cleaning(tmp_path / "again", FDR, model=model))
+    wanted = jobs.Cleaning(tmp_path / "again", wanted.threshold, model=model)
+    again, _ = jobs.clean(read_file(str(table)), load(model), wanted)
     assert [finding.repair for finding in again.mended.found] == [finding.repair for finding in job.mended.found]

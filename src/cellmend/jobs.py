@@ -88,7 +88,7 @@ class Job:
     def rows(self) -> Rows:
         """The rows as the file has them, with what names them."""
         reader = self.mender.model_.reader
-        names = naming_columns(self.mended.table, reader.schema, reader.checks.identifiers)
+        names = naming_columns(self.mended.table, reader.schema, reader.identifiers)
         return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
 
     def write_findings(self, path: Path) -> None:

@@ -70,11 +70,12 @@ def test_given_repairs_teach_how_others_are_repaired(untaught: CellMender, field
     assert repaired["weight"].tolist() == fields["weight"].str.removesuffix(" lb").tolist()
 
 
-def test_decisions_in_one_column_leave_the_flags_of_another(untaught: CellMender, fields: pd.DataFrame) -> None:
+def test_decisions_in_one_column_leave_the_flags_of_another(fields: pd.DataFrame) -> None:
     dirty = fields.copy()
     dirty.loc[50, "crop"] = "whezt"
-    assert suspicion(untaught, dirty)[50, 0] >= 0.5
-    assert suspicion(taught(untaught, dirty), dirty)[50, 0] >= 0.5
+    mender = CellMender(**SMALL).fit(dirty)
+    assert suspicion(mender, dirty)[50, 0] >= 0.5
+    assert suspicion(taught(mender, dirty), dirty)[50, 0] >= 0.5
 
 
 def test_what_was_taught_is_kept_in_the_model_file(untaught: CellMender, fields: pd.DataFrame, tmp_path: Path) -> None:
@@ -220,9 +221,9 @@ def test_decisions_about_odd_cells_are_not_taken_for_what_holds_of_all_others() 
     odd = np.flatnonzero(suspicion(mender, table)[:, 0] >= 0.5).tolist()
     wrong = [{"row": row, "column": "town", "value": table["town"][row], "verdict": "wrong"} for row in odd[:12]]
     learned = copy.copy(mender).learn(table, [*wrong, *(right(table, row, "town") for row in odd[12:15])])
-    rows, places = np.nonzero(suspicion(learned, table) >= 0.5)
-    assert set(places) == {0}
-    assert set(rows) == set(odd) - set(odd[12:15])
+    flagged = suspicion(learned, table) >= 0.5
+    assert set(np.flatnonzero(flagged[:, 0])) == set(odd) - set(odd[12:15])
+    assert flagged[:, 1:].sum() <= (suspicion(mender, table)[:, 1:] >= 0.5).sum()
 
 
 # ---------------------------------------------------------------- asking

@@ -1,7 +1,8 @@
 """Writes the table, the models and the answers of this folder, by the code on PYTHONPATH: python make.py
 
-The models were written by commit e5a03c5, before the modules moved into packages. Write answers anew only where they
-are meant to change; these models must go on to load.
+A model holds the weights by which it weighs evidence, so that other weights in the package change no answer. Write
+models and answers anew only where they are meant to change. The models in `before` were written by commit e5a03c5,
+which weighed evidence otherwise; they are never written anew and must go on to load.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def scores(mender: CellMender, table: pd.DataFrame) -> dict[str, list[float]]:
 
 
 def main() -> None:
+    """Write models and answers."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     messy_table().to_csv(HERE / "messy.csv", index=False)

@@ -170,11 +170,11 @@ def test_a_very_wide_row_opens_with_its_names_and_flagged_cells(path: Path) -> N
 
 
 def test_causes_are_counted_by_column(path: Path) -> None:
-    found = [replace(finding(row, "x", 1.5, None), cause="unit") for row in (0, 1)]
+    found = [replace(finding(row, "x", 1.5, None), cause="point") for row in (0, 1)]
     page = report(path, pa.table({"x": [1.5, 2.5], "y": [1.5, 2.5]}), [*found, finding(0, "y", 1.5, None)])
-    assert page.count("a", **{"data-cause": "unit"}) == 1
-    assert "a number in another unit" in page.words
-    assert page.words[page.words.index("a number in another unit") + 1 :][:3] == ["2", "x ", "2"]
+    assert page.count("a", **{"data-cause": "point"}) == 1
+    assert "the decimal point moved" in page.words
+    assert page.words[page.words.index("the decimal point moved") + 1 :][:3] == ["2", "x ", "2"]
 
 
 def test_the_page_says_when_and_by_which_version_it_was_made(path: Path) -> None:

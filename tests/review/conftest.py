@@ -33,6 +33,7 @@ PORT = 8123
 OWN = {"X-Cellmend-Token": TOKEN}
 HOSTILE = "<img src=x onerror=\"document.title='run'\">"
 ROWS = 200
+WRONG = 9  # cells
 
 
 def dirty_csv() -> str:
@@ -55,8 +56,9 @@ def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("cleaned")
     table = place / "parcels.csv"
     table.write_bytes(dirty_csv().encode())
-    mender = CellMender(**SMALL, schema={"parcel_id": "ignore", "note": "ignore", "city": "category"})
-    clean(read_file(table), mender, Cleaning(place / "results", Threshold(fdr=0.1), table=str(table)))
+    schema = {"parcel_id": "ignore", "note": "ignore", "city": "category"}
+    mender = CellMender(**SMALL, schema=schema, repair_from=0.1)  # a person looks at all repairs
+    clean(read_file(table), mender, Cleaning(place / "results", Threshold(top=WRONG), table=str(table)))
     return place
 
 

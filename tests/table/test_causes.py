@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,15 +13,6 @@ from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import Default
 from cellmend.table.causes.named import MEANINGS
-from cellmend.table.causes.numbers import (
-    NUMBER_CAUSES,
-    LostSign,
-    OtherUnit,
-    Strays,
-    causes_from_json,
-    causes_to_json,
-    learn_number_causes,
-)
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.dependencies import Dependency
 from cellmend.table.relations.keys import Key
@@ -35,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "causes.md"
 
 
 def test_every_cause_has_a_meaning_and_a_line_in_the_docs() -> None:
-    assert {*CAUSES, *NUMBER_CAUSES, Default().name} <= set(MEANINGS)
+    assert {*CAUSES, Default().name} <= set(MEANINGS)
     assert {each.kind for each in (Arithmetic, Dependency, Key, Series, Sources)} | {"decisions"} <= set(MEANINGS)
     lines = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     told = {cells[1].strip(): cells[2].partition(":")[0].strip() for cells in lines}
@@ -111,42 +100,3 @@ def test_a_default_is_a_sign_or_a_number() -> None:
 @pytest.mark.parametrize("tag", ["+", "%", "++", "+/-", "<=", "&"])
 def test_signs_that_say_something_are_no_placeholders(tag: str) -> None:
     assert Default().log_chance(tag, "") == NEVER
-
-
-# ---------------------------------------------------------------- numbers
-
-
-def test_noise_around_a_constant_is_told() -> None:
-    noise = np.arange(100.0, 120.0)
-    assert learn_number_causes(np.append(np.full(80, 110.5), noise)) == (Strays((110.5,)),)
-
-
-def test_amounts_beside_zero_and_rare_levels_are_natural() -> None:
-    assert learn_number_causes(np.append(np.zeros(80), np.arange(1.0, 21.0))) == ()
-    counts = {0.0: 277, 1.0: 70, 2.0: 44, 3.0: 14, 4.0: 9, 5.0: 5, 6.0: 3, 7.0: 2, 8.0: 2, 9.0: 1, 10.0: 1, 12.0: 1}
-    assert learn_number_causes(np.repeat(list(counts), list(counts.values()))) == ()
-
-
-def test_rents_in_thousands_are_another_unit() -> None:
-    rents = np.arange(400.0, 4000.0, 7.0)
-    (cause,) = learn_number_causes(np.append(rents, [1.428, 0.839, 2.129, 1.2]))
-    assert cause.judge(np.array([1.428, 900.0])) == {1.428: (0.95, (1428.0,))}
-
-
-def test_a_lost_sign_is_told_where_all_numbers_are_far_from_zero() -> None:
-    longitudes = -np.linspace(87.5, 88.5, 200)
-    assert learn_number_causes(np.append(longitudes, 87.9)) == (LostSign(-1.0, 87.5, 88.5),)
-    assert learn_number_causes(np.append(np.linspace(0.1, 9, 200), -0.2)) == ()
-
-
-@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=60))
-def test_any_numbers_can_be_learned(numbers: list[float]) -> None:
-    causes = learn_number_causes(np.array(numbers, dtype=np.float64))
-    assert causes_from_json(json.loads(json.dumps(causes_to_json(causes)))) == causes
-    for cause in causes:
-        assert all(0 < chance < 1 for chance, _ in cause.judge(np.array(numbers)).values())
-
-
-def test_causes_survive_json() -> None:
-    causes = (Strays((1.0, 2.0)), OtherUnit(1000.0, 400.0, 4000.0, 10.0), LostSign(1.0, 2.0, 3.0))
-    assert causes_from_json(json.loads(json.dumps(causes_to_json(causes)))) == causes

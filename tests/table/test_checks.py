@@ -1,4 +1,4 @@
-"""What a column's own values say: misspellings, units, identifiers, slipped values."""
+"""What a column's own texts say: misspellings, and numbers and dates that cannot be read."""
 
 from __future__ import annotations
 
@@ -68,22 +68,16 @@ def test_what_the_user_says_to_ignore_is_not_checked() -> None:
     assert checked({"city": [*CITIES, "Birmxngham"], "x": [n / 7 for n in range(151)]}, **kinds).suspects == ()
 
 
-# ---------------------------------------------------------------- numbers, units, dates
-
-
-def test_a_strange_unit_is_repaired_with_the_cells_own_digits() -> None:
-    table = checked({"sample": [f"{n % 31} patients" for n in range(100)] + ["619 paxienxs"]})
-    assert found(table, 0) == [(100, ("619 patients",))]
-    assert table.understood["sample"][100].as_py() == 619, "its value is still learned from"
+# ---------------------------------------------------------------- numbers, dates
 
 
 def test_what_is_no_number_is_suspect_and_knows_what_is_written_nearly_so() -> None:
-    table = checked({"score": ["97%"] * 30 + ["98%"] * 40 + ["100%"] * 30 + ["9x%", "??!", "1xx%", "xx%"]})
-    nine, odd, one, none = (each for each in table.suspects if each.row >= 100)
-    assert set(nine.meant) == {"97%", "98%"}
+    table = checked({"score": ["97.25"] * 30 + ["98.25"] * 40 + ["100.5"] * 30 + ["9x.25", "??!", "xx%"]})
+    nine, odd, none = table.suspects
+    assert [each.row for each in table.suspects] == [100, 101, 102]
+    assert set(nine.meant) >= {"97.25", "98.25"}
     assert nine.hidden, "its value is not known"
-    assert one.meant == none.meant == (), "1 % is as wrong as any"
-    assert odd.meant == ()
+    assert odd.meant == none.meant == ()
     assert "which is no number" in odd.reason
 
 
@@ -107,7 +101,7 @@ def test_a_letter_in_place_of_a_digit_tells_nothing() -> None:
 def test_a_date_that_cannot_be_is_suspect() -> None:
     dates = [f"2024-03-{day:02}" for day in range(1, 29)] * 3
     table = checked({"day": [*dates, "2024-03-99"]})
-    assert [(each.row, each.suspicion > 0.9) for each in table.suspects] == [(84, True)]
+    assert [(each.row, each.cause, each.hidden) for each in table.suspects] == [(84, "unreadable", True)]
     assert "which is no date" in table.suspects[0].reason
 
 
@@ -117,35 +111,13 @@ def test_a_day_that_no_month_has_is_no_slip_of_two_digits() -> None:
     assert [(each.row, each.cause) for each in suspects] == [(len(days), "unreadable")]
 
 
-# ---------------------------------------------------------------- identifiers, slipped values
-
-
-@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
-def test_an_identifier_that_stands_twice_or_has_another_form_is_suspect() -> None:
-    ids = [f"AB-{n:04}" for n in range(100)]
-    table = checked({"id": [*ids, "AB-0007", "A0-B1"], "x": [n / 7 for n in range(102)]})
-    assert [(each.row, each.reason) for each in table.suspects] == [
-        (100, "id is AB-0007 as in row 7; in all other rows it differs"),
-        (101, "id is A0-B1, which has another form than the others"),
-    ]
-    assert all(each.meant == () for each in table.suspects)
+# ---------------------------------------------------------------- identifiers, and what is no error
 
 
 @pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
 def test_numbered_rows_are_checked_too() -> None:
     table = checked({"nr": [*range(100), 7], "x": [n / 7 for n in range(101)]})
     assert [each.row for each in table.suspects] == [100]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_a_value_that_slipped_into_its_neighbour_goes_back(first: bool) -> None:
-    columns = {"city": ["Rome", "Paris", "Oslo"] * 20 + ["New York NY"], "state": ["IT", "NY", "NO"] * 20 + [None]}
-    if first:  # the other way round: the state stands first and its value slipped into the city after it
-        columns = {"state": columns["state"], "city": [*columns["city"][:-1], "NY New York"]}
-    table = checked(columns)
-    place = list(columns).index("city")
-    assert found(table, place) == [(60, ("New York",))]
-    assert found(table, 1 - place) == [(60, ("NY",))]
 
 
 def test_nothing_slipped_where_nothing_is_missing() -> None:

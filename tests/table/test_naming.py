@@ -17,7 +17,7 @@ ROWS = 400
 
 def names_of(columns: dict[str, Any]) -> list[str]:
     reader, table = TableReader.fit(read_frame(pd.DataFrame(columns)), None)
-    return naming_columns(table, reader.schema, reader.checks.identifiers)
+    return naming_columns(table, reader.schema, reader.identifiers)
 
 
 def texts(stem: str, different: int) -> list[str]:

@@ -189,6 +189,9 @@ def test_a_model_file_of_before_has_no_relations() -> None:
     entries = reader.to_json()
     assert reader.relations
     assert len(TableReader.from_json(entries).relations) == len(reader.relations)
+    gone = {"kind": "a kind that is gone", "columns": ["size"]}
+    more = entries | {"relations": [gone, *entries["relations"]]}
+    assert [each.kind for each in TableReader.from_json(more).relations] == [each.kind for each in reader.relations]
     del entries["relations"]
     assert TableReader.from_json(entries).relations == ()
 

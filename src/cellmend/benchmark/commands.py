@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 talk = Console(stderr=True)
 bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
 
+WILD = "wild"  # an experiment that is no grid of methods and noises
 RESULTS = Path("cellmend-bench/results.jsonl")
 ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results file; finished runs in it are skipped.")]
 TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
@@ -23,6 +24,8 @@ SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How man
 MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
 RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
+MostRowsOption = Annotated[int, typer.Option("--most-rows", min=10, help="Of a table in the wild.")]
+MostColumnsOption = Annotated[int, typer.Option("--most-columns", min=1, help="Of a table in the wild.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes (cpu), or threads that measure (cuda).")]
 
 
@@ -37,13 +40,25 @@ def bench_run(
     device: DeviceOption = "cpu",
     jobs: JobsOption = 1,
     retry: RetryOption = False,
+    most_rows: MostRowsOption = 1000,
+    most_columns: MostColumnsOption = 30,
 ) -> None:
-    """Run experiments; stop and start them as you like."""
+    """Run experiments; stop and start them as you like.
+
+    `wild` stands alone: --tables is then how many tables, --levels are shares of wrong cells, and it writes to a
+    folder `wild` beside the results.
+    """
+    if WILD in names:
+        if len(names) > 1:
+            raise typer.BadParameter(f"{WILD} must be run alone; asked for are {', '.join(names)}.")
+        shares = [f"{level:g}" for level in _numbers(levels) or ()] or None
+        sizes = {"seeds": seeds or 1, "most_rows": most_rows, "most_columns": most_columns}
+        return _run_wild(results.parent / WILD, _count(tables), shares, sizes, jobs=jobs, retry=retry)
     from cellmend.benchmark.experiments import Narrow
     from cellmend.benchmark.results import Results
 
     narrow = Narrow(tables=_listed(tables), levels=_numbers(levels), seeds=seeds, methods=_listed(methods))
-    _run_experiments(names, Results(results, retry=retry), narrow, device, jobs)
+    return _run_experiments(names, Results(results, retry=retry), narrow, device, jobs)
 
 
 @bench.command("all")
@@ -68,9 +83,11 @@ def bench_list() -> None:
     """Show the experiments and the methods."""
     from cellmend.benchmark.experiments import EXPERIMENTS
     from cellmend.benchmark.methods import METHODS
+    from cellmend.benchmark.wild import ABOUT
 
     for name, experiment in EXPERIMENTS.items():
         typer.echo(f"{name:14} {experiment.about}")
+    typer.echo(f"{WILD:14} {ABOUT}")
     typer.echo(f"\nMethods: {', '.join(METHODS)}")
 
 
@@ -118,6 +135,33 @@ def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: st
     talk.print(f"{len(rows) - len(failed)} runs in {kept.path}, {len(failed)} failed.", highlight=False)
     if len(failed) == len(rows):
         raise typer.Exit(1)
+
+
+def _run_wild(
+    out: Path, tables: int | None, shares: list[str] | None, sizes: dict[str, int], *, jobs: int, retry: bool
+) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from cellmend.benchmark.judging import WAYS
+    from cellmend.benchmark.wild import Plan, corpus_folder, run_wild
+
+    plan = Plan(corpus_folder(), tables, shares or WAYS, **sizes)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=talk) as bar:
+        task = bar.add_task(WILD, total=None)
+
+        def report(done: int, everything: int, what: str) -> None:
+            bar.update(task, completed=done, total=everything, description=what)
+
+        said = run_wild(plan, out, jobs=jobs, retry=retry, report=report)
+    typer.echo(said)
+
+
+def _count(text: str) -> int | None:
+    """How many tables are asked for."""
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise typer.BadParameter(f"With {WILD}, --tables must be how many tables; it is {text!r}.")
+    return int(text) if text else None
 
 
 def _numbers(text: str) -> list[float] | None:

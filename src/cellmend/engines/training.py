@@ -28,12 +28,14 @@ from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
 from cellmend.model.hidden import hidden_ratios
+from cellmend.model.judge import Judge
 from cellmend.model.learning import climb, lesson
 from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
 from cellmend.model.optimiser import Watch
 from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors
 from cellmend.model.update import known_room
+from cellmend.settings import Settings
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
 from cellmend.table.frames import read_frame
 
@@ -115,7 +117,7 @@ def train_together(config: Mapping[str, object]) -> None:
     plan = Plan(**config)  # type: ignore[arg-type]
     mender, stream = load(plan.start, device="cpu").set_params(verbose=False), open_stream(plan.source)
     network = fresh_network(mender)
-    cells, team = own_cells(mender.model_, stream, plan)
+    cells, team = own_cells(mender.model_, stream, plan, mender.settings())
 
     some = Cells(*team.some(cells.values, cells.observed))
     suspicions = Suspicions(known_room(replace(mender.model_, network=network), some))
@@ -160,7 +162,7 @@ def calibrated(network: RVAE, cells: Cells, team: Together, suspicions: Suspicio
     return Calibration(rates, float(np.quantile(-scores, 1 - alpha)), "hidden")
 
 
-def own_cells(model: Model, stream: Stream, plan: Plan) -> tuple[Cells, Together]:
+def own_cells(model: Model, stream: Stream, plan: Plan, settings: Settings) -> tuple[Cells, Together]:
     """The cells of this process's rows, (n, D), and where all rows are."""
     rank, world = dist.get_rank(), dist.get_world_size()
     units = stream.units[rank::world]
@@ -176,7 +178,8 @@ def own_cells(model: Model, stream: Stream, plan: Plan) -> tuple[Cells, Together
     table: pa.Table = read_rows(stream, units, chosen)
     place = torch.full((len(chosen),), -1)
     place[torch.from_numpy(mine)] = torch.arange(int(mine.sum()))
-    return model.encoder.encode(model.reader.read(read_frame(table), rows_alone=True)), Together(place)
+    read = model.reader.read(read_frame(table), rows_alone=True)
+    return Judge(model, settings).encode(read).cells, Together(place)
 
 
 class Together:

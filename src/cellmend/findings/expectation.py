@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,15 +33,13 @@ class Expectation:
     low: float  # NaN where the column has no order, as high
     high: float
     likely: list[tuple[int, float]]  # level numbers and probabilities, best first; none for numbers
-    meant: float  # of the values that may have been meant the likeliest; NaN if there are none
     outside: bool = False  # does the repair itself lie outside of the middle nine tenths, as between two humps?
-    borne_out: bool = False  # is it an extreme number, and does the rest of the row lead to such?
     matter: tuple[int, ...] = ()  # columns that matter most to the expectation; model columns
 
 
 @torch.no_grad()
-def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, meant: Meant) -> list[Expectation]:
-    """Expectations for the cells `flagged` (B, D) of some rows; `meant` has for some of them values to choose from."""
+def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor) -> list[Expectation]:
+    """Expectations for the cells `flagged` (B, D) of some rows."""
     rows, columns = flagged.nonzero(as_tuple=True)
     asked, place = torch.unique(rows, return_inverse=True)  # bounds take long: of flagged rows only
     bounds = network.interval(seen.decoded[..., asked, :])
@@ -59,31 +56,36 @@ def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor, m
         top = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
         for cell, levels, chances in zip(own.tolist(), top.indices.tolist(), top.values.tolist(), strict=True):
             likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
-    chosen = _choose(network, cells, seen, meant)
     places = zip(rows.tolist(), columns.tolist(), strict=True)
     found = zip(places, *numbers.tolist(), likely, outside.tolist(), strict=True)
     return [
-        Expectation(row, column, value, mean, least, most, levels, chosen.get((row, column), np.nan), apart)
+        Expectation(row, column, value, mean, least, most, levels, apart)
         for (row, column), value, mean, least, most, levels, apart in found
     ]
 
 
-def _choose(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], float]:
-    """Of the values that may have been meant at a cell the one that the rest of the row makes likeliest."""
+@torch.no_grad()
+def log_fits(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], list[float]]:
+    """How well values that may have been meant fit the rest of their row: log p of each against that of the best."""
     asked = [(row, column, value) for (row, column), values in meant.items() for value in values]
     if not asked:
         return {}
     rows, columns, values = (torch.tensor(each) for each in zip(*asked, strict=True))
-    tried = cells[rows.to(cells.values.device)]
-    filled, every = tried.values.clone(), torch.arange(len(rows))
-    filled[every, columns] = values.to(filled)
-    asked_of = for_each_network(network, Cells(filled, torch.ones_like(tried.observed)))
-    log_clean = over_networks(network.log_clean(asked_of, seen.decoded[..., rows.to(filled.device), :]))
-    chosen: dict[tuple[int, int], tuple[float, float]] = {}
-    for (row, column, value), score in zip(asked, log_clean[every, columns].tolist(), strict=True):
-        if (row, column) not in chosen or score > chosen[row, column][0]:
-            chosen[row, column] = score, value
-    return {cell: value for cell, (_, value) in chosen.items()}
+    decoded, every = seen.decoded[..., rows.to(seen.decoded.device), :], torch.arange(len(rows))
+    best_values = best(network, decoded)
+    tried = best_values.clone()
+    tried[every, columns] = values.to(tried)
+    logs = [
+        over_networks(
+            network.log_clean(for_each_network(network, Cells(x, torch.ones_like(x, dtype=torch.bool))), decoded)
+        )
+        for x in (tried, best_values)
+    ]
+    fits: list[float] = (logs[0] - logs[1])[every, columns].tolist()
+    found: dict[tuple[int, int], list[float]] = {}
+    for (row, column, _), fit in zip(asked, fits, strict=True):
+        found.setdefault((row, column), []).append(fit)
+    return found
 
 
 @torch.no_grad()

@@ -1,10 +1,9 @@
-"""One flagged cell in the user's words: what was probably meant, and why it looks wrong."""
+"""One flagged cell in the user's words: what was probably meant, how probably, and why it looks wrong."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,140 +12,154 @@ from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
+from cellmend.posterior.meant import Hypothesis
 from cellmend.table.causes import named
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import Suspect
 from cellmend.table.values import shortened
 
-IDENTIFIERS = (named.KEY, named.REPEATED)  # a guess would be that of another row
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
+WORTH_NAMING = 0.2  # a repair less probable than this is not named in a reason
+CAUSES = {
+    "variant": named.FORM,
+    "mojibake": named.FORM,
+    "trimmed": named.FORM,
+    "digits": named.UNREADABLE,
+    "near": named.SPELLING,
+    "word": named.SPELLING,
+    "longer": named.TRUNCATED,
+    "point": named.POINT,
+    "sign": named.SIGN,
+    "pair": named.DEPENDENCY,
+}  # of what the best hypothesis undoes
+OF_FAMILIES = {
+    "spelling": (named.SPELLING, "it looks misspelled"),
+    "form": (named.FORM, "hardly any other cell of its column is written so"),
+    "placeholder": (named.DEFAULT, "it seems to stand for a value that is missing"),
+    "number": (named.NUMBER, "it does not lie where the other numbers of its column do"),
+    "unreadable": (named.UNREADABLE, "it cannot be read as the others of its column can"),
+    "cut": (named.TRUNCATED, "it looks cut off, or like two values in one"),
+    "valid": (named.UNLIKE_ROW, "it does not go with the rest of its row"),
+    "misplaced": (named.SLIPPED, "it looks like a value of another column"),
+}  # cause and words, if no hypothesis tells more
 
 
-def explain(
-    expected: Expectation, suspicion: float, suspect: Suspect | None, words: Wording, *, abstain: bool
-) -> Finding:
-    """One expectation in the user's units and words; `suspect` is what the column itself has against the cell.
+@dataclass(frozen=True)
+class Verdict:
+    """What all evidence says of one flagged cell."""
 
-    With `abstain` there is no repair where the row leaves the value open.
-    """
+    row: int
+    place: int  # of its column in the table
+    suspicion: float
+    family: str
+    best: Hypothesis | None  # the likeliest thing that it was
+    chance: float  # that it was that
+    suspects: Sequence[Suspect]  # what experts have against it
+    expected: Expectation | None  # by the network
+
+
+def explain(verdict: Verdict, words: Wording) -> Finding:
+    """A verdict in the user's units and words, with what the cell probably was."""
+    name = words.table.names[verdict.place]
+    value = words.value(verdict.row, name)
+    expected, column = verdict.expected, None
+    if expected is not None:
+        column = words.encoder.columns[expected.column]
+        expected = _within_reach(expected, column)
+    best = verdict.best
+    repair = None if best is None else held_as(words.table, verdict.place, best.meant)
+    low, high = _bounds(expected, column, words)
+    cause, why = _cause(verdict), _why(verdict, words, expected, column)
+    said = why if why.startswith(f"{name} is ") else f"{name} is {shortened(value)}; {why}"
+    chance = round(verdict.suspicion * verdict.chance, 6)
+    return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
+
+
+def _cause(verdict: Verdict) -> str:
+    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family."""
+    best = verdict.best
+    if best is not None and verdict.chance >= WORTH_NAMING:
+        if best.source in CAUSES:
+            return CAUSES[best.source]
+        told = [each.cause for each in verdict.suspects if best.meant in each.meant]
+        if told:
+            return told[0]
+    return OF_FAMILIES[verdict.family][0]
+
+
+def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
+    """Why the cell looks wrong."""
+    best = verdict.best if verdict.chance >= WORTH_NAMING else None
+    if best is not None and best.because:
+        return best.because
+    said = next((each.reason for each in verdict.suspects if best is None or best.meant in each.meant), "")
+    if said:
+        return said
+    by_row = verdict.family in ("valid", "number") or best is not None
+    if expected is not None and column is not None and by_row:
+        given = [words.neighbour(verdict.row, other) for other in expected.matter]
+        return usual_for(given, _usual(expected, column, words))
+    return OF_FAMILIES[verdict.family][1]
+
+
+def explain_by_network(expected: Expectation, suspicion: float, words: Wording) -> Finding:
+    """A cell as the methods of the paper have it: repaired by the network, whatever else is known."""
     column = words.encoder.columns[expected.column]
     expected = _within_reach(expected, column)
-    if expected.borne_out and words.stands_again(expected.row, column.name):
-        expected = replace(expected, borne_out=False)
     value = words.value(expected.row, column.name)
-    low, high = (None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high))
     given = [words.neighbour(expected.row, other) for other in expected.matter]
-    usual = _usual(expected, column, words)
-    if suspect is not None and suspect.related and not abstain:
-        suspect = None  # the methods of the paper repair by the network
-    cause = named.UNLIKE_ROW if suspect is None else suspect.cause
-    if suspect is not None and (suspect.related or suspect.is_told):
-        repair, why = held_as(words.table, words.table.names.index(column.name), suspect.meant[0]), suspect.reason
-    elif suspect is not None:
-        # What is left of an unreadable number says more than the row does.
-        room = expected.high - expected.low if cause == named.UNREADABLE else 0.0
-        fits = column.fits(expected.meant, expected.low - room, expected.high + room)
-        # Of few numbers the one that the row makes likeliest, whatever the suspect says.
-        if suspect.meant and not column.few and (fits or np.isnan(expected.meant)):
-            repair, why = words.spelled(column, suspect, expected.meant), suspect.reason
-        else:
-            rounded = words.rounded(column, value, expected)
-            repair = _repair(expected, column, words, abstain) if rounded is None else rounded
-            why = f"{suspect.reason}; {usual_for(given, usual)}"
-            if abstain and cause == named.DEFAULT:
-                repair = None  # a guess would fill a gap
-            if abstain and cause in IDENTIFIERS:
-                repair, why = None, suspect.reason
-    else:
-        repair, why = _repair(expected, column, words, abstain), say_why(column.name, value, usual, given)
-        slip = slipped_point(expected, column, words) if abstain else None
-        if slip is not None:
-            repair, why = slip, f"{why}; {shortened(slip)} with the decimal point moved"
-            cause = named.POINT
-    amount = suspect is None and column.is_amount(expected.value, expected.repair)
-    if abstain and (amount or (expected.borne_out and not (suspect is not None and suspect.is_told))):
-        repair = None
-    if repair is None:
-        natural = "others of its column are above 0 too, and nothing tells which"
-        why = f"{why}. Abstained: {natural if amount else _no_repair(expected, column, words, cause)}"
-    return Finding(
-        row=expected.row,
-        column=column.name,
-        value=value,
-        suspicion=suspicion,
-        repair=repair,
-        low=_bound(low, words, column),
-        high=_bound(high, words, column),
-        reason=why,
-        cause=cause,
+    low, high = _bounds(expected, column, words)
+    repair, why = (
+        words.write(column, expected.repair),
+        say_why(column.name, value, _usual(expected, column, words), given),
     )
+    return Finding(expected.row, column.name, value, suspicion, repair, low, high, why, named.UNLIKE_ROW, suspicion)
+
+
+def explain_decided(suspect: Suspect, words: Wording) -> Finding:
+    """A cell that a person decided about, or that is like decided ones."""
+    name = words.table.names[suspect.column]
+    value = words.value(suspect.row, name)
+    repair = held_as(words.table, suspect.column, suspect.meant[0]) if suspect.meant else None
+    chance = suspect.suspicion if suspect.meant else 0.0
+    return Finding(
+        suspect.row, name, value, suspect.suspicion, repair, None, None, suspect.reason, suspect.cause, chance
+    )
+
+
+def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) -> Finding:
+    """The finding without its repair if the column is protected, or if the repair is not sure enough.
+
+    >>> car = Finding(3, "price", 1.5e6, 0.7, 15000.0, None, None, "price is 1500000", repair_probability=0.6)
+    >>> left_as_found(car, 0.9, []).reason
+    'price is 1500000. Left as it is: 15000 is not sure enough (60 %)'
+    """
+    if finding.repair is None:
+        return finding
+    if finding.column in protect:
+        why = f"the column is protected; it was probably {shortened(finding.repair)}"
+    elif finding.repair_probability < repair_from:
+        sure = f"{shortened(finding.repair)} is not sure enough ({100 * finding.repair_probability:.0f} %)"
+        is_named = finding.repair_probability >= WORTH_NAMING * finding.suspicion  # probable if the cell is wrong
+        why = sure if is_named else "nothing tells what was meant"
+    else:
+        return finding
+    return replace(finding, repair=None, reason=f"{finding.reason}. Left as it is: {why}")
+
+
+def _bounds(
+    expected: Expectation | None, column: EncodedColumn | None, words: Wording
+) -> tuple[float | str | None, float | str | None]:
+    """The middle nine tenths of what the network expects, in the user's units; levels have none."""
+    if expected is None or column is None:
+        return None, None
+    decoded = [None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high)]
+    return _bound(decoded[0], words, column), _bound(decoded[1], words, column)
 
 
 def _within_reach(expected: Expectation, column: EncodedColumn) -> Expectation:
     """The interval without what the column never holds: no amounts below 0, no percentages above 100."""
     least, most = min(column.reach[0], expected.repair), max(column.reach[1], expected.repair)
     return replace(expected, low=max(expected.low, least), high=min(expected.high, most))
-
-
-def explain_suspect(suspect: Suspect, table: ReadTable) -> Finding:
-    """A cell of a column that is not modelled, from what the column itself has against it."""
-    name = table.names[suspect.column]
-    value = table.arrow.column(suspect.column)[suspect.row].as_py()
-    repair = held_as(table, suspect.column, suspect.meant[0]) if suspect.meant else None
-    why = suspect.reason if suspect.meant else f"{suspect.reason}. Abstained: nothing tells what was meant"
-    return Finding(suspect.row, name, value, suspect.suspicion, repair, None, None, why, suspect.cause)
-
-
-def _reached(expected: Expectation, column: EncodedColumn) -> bool:
-    """Does the repair lie where the column's own values lie?"""
-    return column.reach[0] <= expected.repair <= column.reach[1]
-
-
-def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) -> Finding:
-    """The finding without its repair if the column is protected, or if the cell may well be right.
-
-    >>> car = Finding(3, "price", 1.5e6, 0.7, 15000.0, None, None, "price is 1500000")
-    >>> left_as_found(car, 0.9, []).reason
-    'price is 1500000. Left as it is: it may be right; if not, it was probably 15000'
-    """
-    if finding.repair is None:
-        return finding
-    if finding.column in protect:
-        why = "the column is protected; it was probably"
-    elif finding.suspicion < repair_from:
-        why = "it may be right; if not, it was probably"
-    else:
-        return finding
-    said = f"{finding.reason}. Left as it is: {why} {shortened(finding.repair)}"
-    return replace(finding, repair=None, reason=said)
-
-
-def _repair(expected: Expectation, column: EncodedColumn, words: Wording, abstain: bool) -> Any:
-    chance = expected.likely[0][1] if expected.likely else 0.0
-    is_open = column.is_open(expected.low, expected.high, chance) or expected.outside or not _reached(expected, column)
-    best = expected.meant if column.few else expected.repair  # of few numbers one that the column has
-    is_open = is_open or (bool(column.few) and not column.fits(best, expected.low, expected.high))
-    return None if abstain and is_open else words.write(column, best)
-
-
-def slipped_point(expected: Expectation, column: EncodedColumn, words: Wording) -> Any:
-    """The cell's own digits with the decimal point where they fit; None if they fit nowhere, or by chance."""
-    meant = column.moved_point(expected.value, expected.low, expected.high)
-    return None if meant is None else words.write(column, meant)
-
-
-def _no_repair(expected: Expectation, column: EncodedColumn, words: Wording, cause: str) -> str:
-    if expected.borne_out:
-        return "it may be natural, since the rest of its row leads there too"
-    if cause == named.DEFAULT:
-        return "what stands for nothing is left like a gap"
-    if cause in IDENTIFIERS:
-        return "an identifier follows from nothing else"
-    if not column.levels:
-        return "the rest of the row does not tell the value"
-    likely = [shortened(words.write(column, level)) for level, chance in expected.likely if chance >= LEAST_LIKELY]
-    if len(likely) > 1:
-        return f"{_listed(likely)} are all possible"
-    return f"{likely[0]} is likely, but not sure enough" if likely else "no value is likely"
 
 
 def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
@@ -188,49 +201,3 @@ def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def swapped(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, with another reason where two numbers of a row lie each where the other is expected.
-
-    What a person decided stays.
-
-    >>> x = Finding(3, "x", 9.0, 0.9, 4.0, 3.9, 4.1, "x is 9")
-    >>> y = Finding(3, "y", 4.0, 0.9, 9.1, 8.9, 9.2, "y is 4")
-    >>> [finding.reason for finding in swapped([x, y])]
-    ['x is 9; it looks swapped with y', 'y is 4; it looks swapped with x']
-    """
-    by_row: dict[int, list[int]] = {}
-    for place, finding in enumerate(findings):
-        if finding.cause == named.DECIDED or finding.repair is None:
-            continue
-        if isinstance(finding.low, float) and not np.isnan(_number(finding)):
-            by_row.setdefault(finding.row, []).append(place)
-    changed = list(findings)
-    for places in by_row.values():
-        for one in places:
-            for other in places:
-                if one < other and _fits(findings[one], findings[other]) and _fits(findings[other], findings[one]):
-                    changed[one], changed[other] = (
-                        _swap(findings[one], findings[other]),
-                        _swap(findings[other], findings[one]),
-                    )
-    return changed
-
-
-def _fits(one: Finding, other: Finding) -> bool:
-    if not isinstance(other.low, float) or not isinstance(other.high, float):
-        return False
-    return other.low <= _number(one) <= other.high and _number(one) != _number(other)
-
-
-def _number(finding: Finding) -> float:
-    try:
-        return float(finding.value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def _swap(one: Finding, other: Finding) -> Finding:
-    reason = f"{one.column} is {shortened(one.value)}; it looks swapped with {other.column}"
-    return replace(one, repair=other.value, reason=reason, cause=named.EXCHANGED)

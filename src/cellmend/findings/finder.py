@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +11,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from cellmend.errors import SettingError, did_you_mean
-from cellmend.findings.expectation import Expectation, expect, with_reasons
-from cellmend.findings.explanation import explain, explain_suspect, left_as_found, swapped
+from cellmend.findings.expectation import Expectation, expect, log_fits, with_reasons
+from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
 from cellmend.findings.finding import Finding, Mended
+from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
 from cellmend.findings.keeping import in_keeping
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
-from cellmend.model.judge import Judge
+from cellmend.model.judge import Judge, evidence_of
+from cellmend.posterior.meant import Hypothesis
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
@@ -36,7 +37,6 @@ class Finder:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.encoder = judge.model.encoder
-        self.abstains = judge.hides  # the methods of the paper always have an answer
 
     def mend(self, encoded: EncodedTable, threshold: Threshold, *, impute: bool) -> Mended:
         """Findings, the repaired table and the suspicion of every cell; with `impute` missing cells are filled too."""
@@ -49,24 +49,87 @@ class Finder:
         table, settings = encoded.table, self.judge.settings
         refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
-        suspects = self.judge.suspects(table, suspicion, flagged)
-        modelled = set(self.encoder.positions)
-        ranked = [
-            (_exact(each.suspicion), explain_suspect(each, table))
-            for each in suspects.values()
-            if each.column not in modelled and flagged[each.row, each.column]
+        if not self.judge.weighs(encoded):
+            every = self._expectations(encoded, suspicion, flagged)
+            by_network = [explain_by_network(each, self._of(suspicion, each), words) for each in every.values()]
+            found = sorted(by_network, key=lambda each: -each.suspicion)
+            return [left_as_found(each, 0.0, settings.protect) for each in found]
+        found = [explain(each, words) for each in self._verdicts(encoded, suspicion, flagged, words)]
+        decided = self.judge.decided(table, suspicion, flagged)
+        place = {name: at for at, name in enumerate(table.names)}
+        found = [
+            explain_decided(decided[each.row, place[each.column]], words)
+            if (each.row, place[each.column]) in decided
+            else each
+            for each in found
         ]
-        for rank, expected in self._expectations(encoded, words, suspects, suspicion, flagged):
-            cell = expected.row, self.encoder.positions[expected.column]
-            finding = explain(expected, float(suspicion[cell]), suspects.get(cell), words, abstain=self.abstains)
-            ranked.append((max(rank, _exact(finding.suspicion)), finding))
-        ranked.sort(key=lambda pair: -pair[0])
-        least = settings.repair_from if self.abstains else 0.0  # the methods of the paper repair all that is flagged
-        found = [finding for _, finding in ranked]
-        if self.abstains:
-            rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
-            found = in_keeping(swapped(found), table, rules)
-        return [left_as_found(each, least, settings.protect) for each in found]
+        rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
+        found = in_keeping(
+            [left_as_found(each, settings.repair_from, settings.protect) for each in found], table, rules
+        )
+        return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
+
+    def _verdicts(
+        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
+    ) -> list[Verdict]:
+        """What all evidence says of the flagged cells, (N, all columns)."""
+        asked, hypotheses, figures = self.hypotheses(encoded, suspicion, flagged, words)
+        posterior = self.judge.posterior(encoded)
+        chances = weighed(self.judge.weighing.weigher.repairs, posterior, asked, figures)
+        found = []
+        for cell, own, chance in zip(asked, hypotheses, chances, strict=True):
+            at = int(chance.argmax()) if len(chance) else -1
+            best, sure = (own[at], float(chance[at])) if own else (None, 0.0)
+            doubt = float(suspicion[cell.row, cell.place])
+            family = posterior.family(cell.row, cell.place)
+            found.append(Verdict(cell.row, cell.place, doubt, family, best, sure, cell.suspects, cell.expected))
+        return found
+
+    def hypotheses(
+        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
+    ) -> tuple[list[Asked], list[list[Hypothesis]], list[NDArray[np.float64]]]:
+        """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
+        asked = self.asked(encoded, suspicion, flagged)
+        collected = Hypotheses(self.judge.weighing.first_look.portrait, evidence_of(encoded), words)
+        found = [collected.of(cell) for cell in asked]
+        fits = self.fits(encoded, asked, found, words)
+        return asked, found, collected.figures_for(asked, found, fits)
+
+    def asked(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Asked]:
+        """The flagged cells, (N, all columns), with what experts and the network say of each."""
+        experts: dict[tuple[int, int], list[Suspect]] = {}
+        for each in encoded.table.suspects:
+            if flagged[each.row, each.column]:
+                experts.setdefault((each.row, each.column), []).append(each)
+        expected = self._expectations(encoded, suspicion, flagged)
+        cells = zip(*(each.tolist() for each in np.nonzero(flagged)), strict=True)
+        return [Asked(row, place, experts.get((row, place), ()), expected.get((row, place))) for row, place in cells]
+
+    def fits(
+        self, encoded: EncodedTable, asked: Sequence[Asked], hypotheses: Sequence[list[Hypothesis]], words: Wording
+    ) -> list[list[float]]:
+        """How well each hypothesis about each cell fits the rest of its row, by the network; NaN if it does not say."""
+        by_row: dict[int, list[int]] = {}
+        for at, cell in enumerate(asked):
+            if cell.expected is not None:
+                by_row.setdefault(cell.row, []).append(at)
+        found = [[math.nan] * len(own) for own in hypotheses]
+        for examined in self.judge.examine(encoded, rows=np.array(sorted(by_row), dtype=np.int64)) if by_row else ():
+            meant: dict[tuple[int, int], list[float]] = {}
+            where: dict[tuple[int, int], tuple[int, list[int]]] = {}
+            for place, row in enumerate(examined.rows.tolist()):
+                for at in by_row.get(row, ()):
+                    column = asked[at].expected.column  # type: ignore[union-attr]
+                    values = [words.read(self.encoder.columns[column], [each.meant]) for each in hypotheses[at]]
+                    readable = [(n, value[0]) for n, value in enumerate(values) if value]
+                    if readable:
+                        meant[place, column] = [value for _, value in readable]
+                        where[place, column] = at, [n for n, _ in readable]
+            for key, fit in log_fits(self.judge.model.network, examined.cells, examined.seen, meant).items():
+                at, numbers = where[key]
+                for n, value in zip(numbers, fit, strict=True):
+                    found[at][n] = value
+        return found
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
         """The user's table with repairs written in, and missing cells filled if `impute`."""
@@ -79,10 +142,8 @@ class Finder:
             values.append(examined.seen.values.double().cpu())
             missing.append(~examined.cells.observed.cpu())
         gaps = torch.cat(missing).numpy()
-        places = {position: d for d, position in enumerate(self.encoder.positions)}
-        for each in table.suspects:  # the model takes some of them for missing
-            if each.column in places:
-                gaps[each.row, places[each.column]] = False
+        if encoded.figures is not None:  # the model takes cells that look wrong for missing
+            gaps &= ~encoded.figures.observed[:, self.encoder.positions]
         unread = [name for name, notation in table.notations.items() if isinstance(notation, Unread)]
         protected = {*self.judge.settings.protect, *unread}
         gaps[:, [column.name in protected for column in self.encoder.columns]] = False
@@ -111,28 +172,26 @@ class Finder:
         }
 
     def _expectations(
-        self,
-        encoded: EncodedTable,
-        words: Wording,
-        suspects: Mapping[tuple[int, int], Suspect],
-        suspicion: NDArray[np.float64],
-        flagged: NDArray[np.bool_],
-    ) -> Iterator[tuple[float, Expectation]]:
-        """What is expected at each flagged cell of the model, with a rank that is finer than suspicion."""
+        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]
+    ) -> dict[tuple[int, int], Expectation]:
+        """What the network expects at each flagged cell of the model, by row and place in the table."""
         positions = self.encoder.positions
         where = flagged[:, positions]  # (N, D)
         least = np.sort(suspicion[flagged])[-EXPLAINED:][:1]  # suspicion of the last cell whose reasons are worked out
-        for examined in self.judge.examine(encoded, rows=np.flatnonzero(where.any(axis=1))):
+        found = {}
+        for examined in self.judge.examine(encoded, rows=np.flatnonzero(where.any(axis=1))) if where.any() else ():
             rows, cells, network = examined.rows, examined.cells, self.judge.model.network
             own = torch.from_numpy(where[rows]).to(cells.values.device)
-            expected = expect(network, cells, examined.seen, own, words.meant(rows, suspects, where[rows]))
+            expected = expect(network, cells, examined.seen, own)
             why = [each for each in expected if suspicion[rows[each.row], positions[each.column]] >= least]
             others = [each for each in expected if suspicion[rows[each.row], positions[each.column]] < least]
-            ranks = softplus(examined.log_odds).tolist()  # -log(1 - suspicion)
-            borne_out = self.judge.model.extremes.borne_out(cells).tolist()
             for each in [*with_reasons(network, cells, examined.trusted, why), *others]:
-                natural = borne_out[each.row][each.column]
-                yield ranks[each.row][each.column], replace(each, row=int(rows[each.row]), borne_out=natural)
+                row = int(rows[each.row])
+                found[row, positions[each.column]] = replace(each, row=row)
+        return found
+
+    def _of(self, suspicion: NDArray[np.float64], expected: Expectation) -> float:
+        return float(suspicion[expected.row, self.encoder.positions[expected.column]])
 
 
 def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:
@@ -146,12 +205,3 @@ def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:
         if name not in names:
             hint = did_you_mean(str(name), names)
             raise SettingError(f"protect must name columns of the table; {name!r} is none.{hint}")
-
-
-def _exact(suspicion: float) -> float:
-    """-log(1 - suspicion), finite.
-
-    >>> round(_exact(0.5), 3)
-    0.693
-    """
-    return -math.log1p(-min(suspicion, 1 - 1e-9))

@@ -27,6 +27,7 @@ FINDINGS = pa.schema(
         ("high", pa.float64()),
         ("reason", pa.string()),
         ("cause", pa.string()),
+        ("repair_probability", pa.float64()),  # also of a repair that is not sure enough to be made
     ]
 )
 MIXED = ("value", "repair")  # of any type, written as text where a column must have one
@@ -48,6 +49,7 @@ class Finding:
     high: float | str | None
     reason: str
     cause: str = UNLIKE_ROW  # one of causes.named.MEANINGS
+    repair_probability: float = 0.0  # that the cell is wrong and was the repair, also if that is not made
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from cellmend.findings.expectation import Expectation, Meant
+from cellmend.errors import TableError
 from cellmend.findings.finding import Finding
 from cellmend.model.columns import EncodedColumn, in_words
 from cellmend.model.encoding import TableEncoder
 from cellmend.table.frames import Change
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import ReadTable
 from cellmend.table.texts import Notation
-from cellmend.table.values import as_text, family, shortened
+from cellmend.table.values import family, shortened
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,10 @@ class Wording:
             values = pa.array([held_as(self.table, place, text) for text in texts])
             values = values if notation is None else notation.understand(pa.chunked_array([values]))
         understood = pa.chunked_array(values.chunks if isinstance(values, pa.ChunkedArray) else [values])
-        return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
+        try:
+            return [value for value in column.encode(understood).tolist() if np.isfinite(value)]
+        except TableError:  # no text is a level of a column of truth values or numbers
+            return []
 
     def writers(self) -> dict[int, Callable[[Any], Any]]:
         """For each modelled position that holds text or dates, how a number is written there."""
@@ -68,27 +70,6 @@ class Wording:
             for name, notation in self.table.notations.items()
             if pa.types.is_temporal(types[names.index(name)]) or self.table.frame.holds_text(names.index(name))
         }
-
-    def meant(
-        self, rows: NDArray[np.int64], suspects: Mapping[tuple[int, int], Suspect], flagged: NDArray[np.bool_]
-    ) -> Meant:
-        """Of cells `flagged` (n, D) of these rows the model values that may have been meant, by place in `rows` and
-        model column: those that a suspect names, of a column that has few numbers among these, or else all of them."""
-        places = {row: place for place, row in enumerate(rows.tolist())}
-        columns = {position: d for d, position in enumerate(self.encoder.positions)}
-        few = {
-            (place, d): list(column.few)
-            for d, column in enumerate(self.encoder.columns)
-            if column.few
-            for place in np.flatnonzero(flagged[:, d]).tolist()
-        }
-        told = {
-            (places[row], columns[position]): self.read(self.encoder.columns[columns[position]], suspect.meant)
-            for (row, position), suspect in suspects.items()
-            if row in places and position in columns and suspect.meant and not suspect.is_told
-        }
-        both = {cell: [value for value in told[cell] if value in few[cell]] for cell in told.keys() & few.keys()}
-        return told | few | {cell: values for cell, values in both.items() if values}
 
     def changes(self, found: Sequence[Finding]) -> dict[int, Change]:
         """The repairs of each column, by its place in the table."""
@@ -111,31 +92,9 @@ class Wording:
                 changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
         return changes
 
-    def spelled(self, column: EncodedColumn, suspect: Suspect, meant: float) -> Any:
-        """The text that may have been meant and says this model value; the nearest if the model knows none."""
-        texts = [text for text in suspect.meant if self.read(column, [text]) == [meant]]
-        text = texts[0] if texts else suspect.meant[0]
-        position = self.table.names.index(column.name)
-        if position in self._notations or np.isnan(meant):
-            return held_as(self.table, position, text)
-        return column.decode_one(meant)
-
-    def rounded(self, column: EncodedColumn, value: Any, expected: Expectation) -> Any:
-        """A number that only has too many decimals, without those; None if it lies where it is not expected."""
-        notation = self.table.notations.get(column.name)
-        number = None if notation is None else notation.rounded(as_text(value))
-        meant = None if number is None else column.within(number, expected.low, expected.high)
-        return None if meant is None else self.write(column, meant)
-
     def value(self, row: int, name: str) -> Any:
         """What stands in a cell, as the user's table has it."""
         return self.table.arrow[name][row].as_py()
-
-    def stands_again(self, row: int, name: str) -> bool:
-        """Does another column of the row hold the same? Then it is no extreme by nature: 0, 0 and 0, or 999."""
-        return any(
-            self.value(row, each.name) == self.value(row, name) for each in self.encoder.columns if each.name != name
-        )
 
     def neighbour(self, row: int, column: int) -> str:
         """A column that matters and what stands in it: "x 5.12"."""
@@ -159,6 +118,8 @@ def _with_gaps(new: dict[int, Any], type_: pa.DataType) -> dict[int, Any]:
 def held_as(table: ReadTable, place: int, text: str) -> Any:
     """A text that says what a cell should be, as its column holds it: as a number, a time or a text."""
     type_ = table.arrow.schema.field(place).type
+    if pa.types.is_boolean(type_) and text.lower() in ("true", "false"):
+        return text.lower() == "true"
     with suppress(ValueError):  # a person may say what no cell of the column can hold
         if pa.types.is_temporal(type_):
             return datetime.datetime.fromisoformat(text)

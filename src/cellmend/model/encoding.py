@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.model.columns import ENCODED, EncodedColumn, LevelColumn, column_from_json
+from cellmend.posterior.evidence import Figures
 from cellmend.table.frames import Change
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, IGNORE, KINDS, Column, Schema
@@ -59,6 +60,7 @@ class EncodedTable:
 
     table: ReadTable
     cells: Cells  # (N, D)
+    figures: Figures | None = None  # evidence of all cells but for the network's; none with the methods of the paper
 
 
 Writers = Mapping[int, Callable[[Any], Any]]  # by position, how a number is written in the user's column

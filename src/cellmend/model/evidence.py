@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cellmend.model.encoding import Cells
-from cellmend.model.extremes import Extremes
 from cellmend.model.network import RVAE
 
 CHUNK_NUMBERS = 2**22  # held at once by a thread, about 16 MB
@@ -39,13 +38,6 @@ class Evidence:
     alone: Tensor  # log odds with only the cell itself hidden; with methods of the paper as `logit`
     readings: Tensor  # (R, B, D), log odds by each reading of the row; with methods of the paper one
     log_shares: Tensor  # (R, B), log probability of each reading; -inf where a row has fewer
-
-    def excused(self, extremes: Extremes, cells: Cells) -> Evidence:
-        """The same, where the extremes that are natural count as such."""
-        log_clean = extremes.excuse(cells, self.log_clean)
-        more = log_clean - self.log_clean
-        logit, alone, readings = self.logit + more, self.alone + more, self.readings + more
-        return replace(self, log_clean=log_clean, logit=logit, alone=alone, readings=readings)
 
     def first(self, rows: int) -> Evidence:
         """Of the first so many rows."""

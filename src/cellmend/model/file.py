@@ -22,10 +22,11 @@ from cellmend.decisions.taught import Taught
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
 from cellmend.model.encoding import Cells, TableEncoder
-from cellmend.model.extremes import Extremes
-from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks
+from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
+from cellmend.posterior.firstlook import FirstLook
+from cellmend.posterior.weigher import weigher_of
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.rules import Rules
@@ -34,6 +35,7 @@ from cellmend.table.schema import Schema
 FORMAT = 3
 LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
 KEPT_VALUES, KEPT_OBSERVED = "kept.values", "kept.observed"  # of the rows that a model keeps
+WEIGHER = "weigher."  # of the weights that a model was judged by: it keeps answering the same
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
 
 
@@ -49,15 +51,18 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         "offset": model.calibration.offset,
         "fitted_method": model.calibration.method,
         "rates": asdict(model.calibration.rates),
-        "extremes": asdict(model.extremes),
         "history": model.history,
         "summary": model.profile.to_json(),
         "learned_rows": model.replay.stands_for,
     }
     if model.taught is not None:
         header["taught"] = model.taught.to_json()
+    weigher = {}
+    if model.weighing is not None:
+        header["first_look"] = model.weighing.first_look.to_json()
+        weigher = {WEIGHER + name: value.half() for name, value in model.weighing.weigher.state_dict().items()}
     kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
-    write_parts(path, header, model.network.state_dict() | kept)
+    write_parts(path, header, model.network.state_dict() | kept | weigher)
 
 
 def settings_to_json(settings: Settings) -> dict[str, Any]:
@@ -90,19 +95,27 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
     encoder = TableEncoder.from_json(header["columns"], [column.name for column in reader.schema])
     network = as_one(draw_networks(encoder.columns, settings, header["seed"]))
     kept = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
+    of_weigher = {name.removeprefix(WEIGHER): weights.pop(name) for name in list(weights) if name.startswith(WEIGHER)}
     network.load_state_dict(weights)
     return Model(
         reader=reader,
         encoder=encoder,
         network=network,
         calibration=Calibration(_rates(header["rates"]), header["offset"], header["fitted_method"]),
-        extremes=Extremes.from_json(header.get("extremes")),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
         history=header["history"],
         taught=Taught.from_json(header["taught"]) if "taught" in header else None,
+        weighing=_weighing(header, of_weigher),
     )
+
+
+def _weighing(header: dict[str, Any], tensors: dict[str, Tensor]) -> Weighing | None:
+    """What it takes to weigh evidence; models of before, and those of the methods of the paper, have none."""
+    if "first_look" not in header:
+        return None
+    return Weighing(weigher_of(tensors), FirstLook.from_json(header["first_look"]))
 
 
 def _rates(entry: dict[str, Any]) -> ErrorRates:

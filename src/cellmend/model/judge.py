@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,9 +13,15 @@ from torch.nn.functional import softplus
 
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
-from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
+from cellmend.model.evidence import (
+    Evidence,
+    Reconstruction,
+    each_chunk,
+    filled_up,
+    in_chunks,
+)
 from cellmend.model.hidden import judge_hidden, log_hidden
-from cellmend.model.model import Model
+from cellmend.model.model import Model, Weighing
 from cellmend.model.network import Alpha, Bound
 from cellmend.model.published import (
     cell_nll,
@@ -33,9 +38,14 @@ from cellmend.model.suspicion import (
     suspicion_alone,
     suspicion_log_odds,
 )
+from cellmend.posterior.evidence import Figures
+from cellmend.posterior.experts import constant_odds
+from cellmend.posterior.posterior import Posterior
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
+from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.schema import IGNORE
 
 SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
@@ -57,6 +67,12 @@ class Examined:
         return self.cells.observed & self.cells.values.isfinite() & (self.log_odds.sigmoid() < 0.5)
 
 
+def evidence_of(encoded: EncodedTable) -> Figures:
+    """The evidence of a table before the network speaks; to be asked for only where evidence is weighed."""
+    assert encoded.figures is not None  # noqa: S101
+    return encoded.figures
+
+
 class Judge:
     """Answers about tables by a model, by the method of the settings or by another one."""
 
@@ -68,8 +84,12 @@ class Judge:
         self.rates = model.calibration.rates if self.hides else published_rates(settings.alpha)
 
     def encode(self, table: ReadTable) -> EncodedTable:
-        """The table as the network sees it."""
-        return EncodedTable(table, self.model.encoder.encode(table))
+        """The table as the network sees it, without the cells that a first look finds wrong, and its evidence."""
+        figures, weighing = None, self.model.weighing
+        if self.hides and weighing is not None:
+            self.model.encoder.encode(table)  # refuses what no look may hide, such as a column of another type
+            table, figures = weighing.first_look.look(table, weighing.weigher)
+        return EncodedTable(table, self.model.encoder.encode(table), figures)
 
     # ------------------------------------------------------------ of cells
 
@@ -79,30 +99,56 @@ class Judge:
 
     def untaught_suspicion(self, encoded: EncodedTable) -> Floats:
         """Probability that each cell is wrong, (N, all columns), as if nothing had been decided by people."""
-        return self._with_suspects(encoded.table, self._score(encoded, self._suspicion)[0])
+        if self.weighs(encoded):
+            return self.posterior(encoded).suspicion
+        return self.model.encoder.spread(self._score(encoded, self._suspicion)[0], encoded.table)
 
-    def suspects(
+    def weighs(self, encoded: EncodedTable) -> bool:
+        """Is all evidence weighed, as by the default, or does the network speak alone, as in the paper?"""
+        return self.hides and self.model.weighing is not None and encoded.figures is not None
+
+    def posterior(self, encoded: EncodedTable) -> Posterior:
+        """What all evidence together says of each cell."""
+        look, weigher = self.weighing.first_look, self.weighing.weigher
+        found = look.posterior(evidence_of(encoded), weigher).beside(self._of_network(encoded))
+        found = found.beside(constant_odds(encoded.table))
+        asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
+        return replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+
+    def _of_network(self, encoded: EncodedTable) -> Floats:
+        """Log odds that each cell is wrong by the network, (N, all columns); -inf where it says nothing."""
+        odds = np.full((encoded.table.rows, len(encoded.table.names)), -np.inf)
+        if self.model.encoder.columns:
+            own = self._score(encoded, self._log_odds)[0]
+            known = (encoded.cells.observed & encoded.cells.values.isfinite()).cpu().numpy()
+            odds[:, self.model.encoder.positions] = np.where(known, own, -np.inf)
+        return odds
+
+    @property
+    def weighing(self) -> Weighing:
+        """What it takes to weigh evidence; to be asked for only where evidence is weighed."""
+        assert self.model.weighing is not None  # noqa: S101
+        return self.model.weighing
+
+    def decided(
         self, table: ReadTable, suspicion: Floats, flagged: NDArray[np.bool_]
     ) -> dict[tuple[int, int], Suspect]:
-        """Cells that their columns or people's decisions speak against, by row and column; the latter of flagged cells,
-        (N, all columns) as the suspicion."""
-        by_column = {(each.row, each.column): each for each in table.suspects}
+        """Flagged cells, (N, all columns), of which people's decisions tell what they were, by row and column."""
         taught = self.model.taught
-        return by_column if taught is None else by_column | taught.suspects(table, suspicion, flagged)
+        found = {} if taught is None else taught.suspects(table, suspicion, flagged)
+        return {
+            cell: each for cell, each in found.items() if each.cause == DECIDED or (each.cause == TAUGHT and each.meant)
+        }
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
         kind = self._score_kind(kind)
         if kind == "suspicion" and self.model.taught is not None:
             return -np.log1p(-np.minimum(self.suspicion(encoded), SUREST))
+        if kind == "suspicion" and self.weighs(encoded):
+            return self.posterior(encoded).scores
         score = {"pi": cell_pi, "nll": cell_nll, "suspicion": self._exact_suspicion}[kind]
-        whole = self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
-        for place, left in encoded.table.vouched.items() if kind == "suspicion" else ():
-            whole[:, place] *= left
-        for each in encoded.table.suspects if kind == "suspicion" else ():
-            told = -math.log1p(-min(each.suspicion, SUREST))
-            whole[each.row, each.column] = max(whole[each.row, each.column], told)
-        return whole
+        return self.model.encoder.spread(self._score(encoded, score)[0], encoded.table)
 
     # ------------------------------------------------------------ of rows
 
@@ -124,22 +170,11 @@ class Judge:
                 f"{self.settings.repair_method!r} draws for all rows together. "
                 "Hint: set_params(repair_method='map')."
             )
+        if self.weighs(encoded):
+            whole = self.suspicion(encoded)
+            return whole, whole.sum(axis=1)
         cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
-        before = self._with_suspects(encoded.table, cells)
-        whole = self._as_taught(encoded.table, before)
-        if not self.hides:
-            return whole, rows.sum(axis=1)
-        # The one is judged with the other cells of its row, the other without those that look wrong themselves.
-        expected = rows.sum(axis=1) + self.suspected(encoded.table) + (whole - before).sum(axis=1)
-        return whole, np.maximum(expected, whole.max(axis=1))
-
-    def suspected(self, table: ReadTable) -> Floats:
-        """Suspicion of the cells of each row that the model does not see, (N,)."""
-        modelled, rows = set(self.model.encoder.positions), np.zeros(table.rows)
-        for each in table.suspects:
-            if each.column not in modelled or each.hidden:
-                rows[each.row] += each.suspicion
-        return rows
+        return self._as_taught(encoded.table, self.model.encoder.spread(cells, encoded.table)), rows.sum(axis=1)
 
     def log_likelihood(self, encoded: EncodedTable) -> float:
         """Mean log probability of a row, its cells hidden in turn; with the methods of the paper the mean ELBO."""
@@ -170,18 +205,13 @@ class Judge:
 
         yield from each_chunk(self.model.network, padded, examined)
 
-    def excused(self, ratio: Tensor, cells: Cells) -> Tensor:
-        """log p - log p0 of each cell, (N, D), where natural extremes count as such."""
-        log_corrupted = self.model.network.log_corrupted(Cells(cells.values.double(), cells.observed))
-        return self.model.extremes.excuse(cells, ratio + log_corrupted) - log_corrupted
-
     # ------------------------------------------------------------ steps shared by the above
 
     def _judge(self, first: int, cells: Cells) -> tuple[Evidence, Generator]:
         """What the network says of cells (B, D) whose rows begin at `first`, and what is left to draw from."""
         generator, alpha, network = self.model.generator(first), self.settings.alpha, self.model.network
         if self.method == "hidden":
-            return judge_hidden(network, cells, alpha=self._alpha(cells)).excused(self.model.extremes, cells), generator
+            return judge_hidden(network, cells, alpha=self._alpha(cells)), generator
         weights = self.settings.weights
         return judge_whole_rows(network, cells, self.method, generator, weights=weights, alpha=alpha), generator
 
@@ -189,6 +219,7 @@ class Judge:
         """Each score of every modelled cell, (N, D); 0 where missing."""
         rows = len(encoded.cells)
 
+        @torch.no_grad()
         def scored(first: int, cells: Cells) -> list[Floats]:
             evidence, _ = self._judge(first, cells)
             each = [torch.where(cells.observed, score(evidence, cells), 0.0).double() for score in scores]
@@ -232,15 +263,6 @@ class Judge:
     def _as_taught(self, table: ReadTable, suspicion: Floats) -> Floats:
         """The suspicion (N, all columns) after people's decisions, if there are any."""
         return suspicion if self.model.taught is None else self.model.taught.revise(table, suspicion)
-
-    def _with_suspects(self, table: ReadTable, cells: Floats) -> Floats:
-        """Suspicion of the modelled cells (N, D) to that of all, (N, all columns), checks included."""
-        whole = self.model.encoder.spread(cells, table)
-        for place, left in table.vouched.items():
-            whole[:, place] *= left
-        for suspect in table.suspects:
-            whole[suspect.row, suspect.column] = max(whole[suspect.row, suspect.column], suspect.suspicion)
-        return whole
 
 
 def published_rates(alpha: float) -> ErrorRates:

@@ -14,15 +14,16 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
 from cellmend.model.evidence import for_each_network
-from cellmend.model.extremes import Extremes
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge, published_rates
-from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
+from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, Bound
 from cellmend.model.optimiser import Ascent, Watch
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors, standing_out
 from cellmend.model.training import Lesson, train
+from cellmend.posterior.firstlook import FirstLook
+from cellmend.posterior.weigher import learned
 from cellmend.progress import progress
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
@@ -46,6 +47,7 @@ class Untrained:
     cells: Cells  # all rows, or `train_rows` of them
     seed: int
     room: Tensor  # (D,) that each column has for errors of its own; NaN if its values do not say
+    first_look: FirstLook | None  # none with the methods of the paper
 
 
 def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Model, EncodedTable]:
@@ -57,18 +59,22 @@ def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Mo
 
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
-    """Encoding and an untrained network, and what to train on."""
+    """Encoding and an untrained network, and what to train on: all but the cells that a first look finds wrong."""
+    look, figures = None, None
+    if settings.repair_method == "hidden":
+        TableEncoder.fit(reader.schema, table, robust=settings.binned)  # refuses what no look may hide
+        look, table, figures = FirstLook.learn(table, learned())
     encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
-    encoded = EncodedTable(table, encoder.encode(table))
+    encoded = EncodedTable(table, encoder.encode(table), figures)
     cells = sample(encoded.cells, settings, seed).to(device)
     room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
     room = torch.where(room.isnan(), room, standing_out(room))
     columns = zip(encoder.columns, (room > 0).tolist(), strict=True)
     encoder = TableEncoder([column if errs else column.with_any_noise() for column, errs in columns], table.names)
     network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
-    return Untrained(reader, encoder, encoded, network, cells, seed, room)
+    return Untrained(reader, encoder, encoded, network, cells, seed, room, look)
 
 
 def sample(cells: Cells, settings: Settings, seed: int) -> Cells:
@@ -149,13 +155,20 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings,
         encoder=start.encoder,
         network=network,
         calibration=Calibration(published_rates(settings.alpha), math.nan, settings.repair_method),
-        extremes=Extremes.learn(start.encoder.columns, start.cells),
         profile=Profile.learn(start.encoder.columns, start.cells),
         replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
         seed=start.seed,
         history=mean_history(history),
     )
-    return replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
+    model = replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
+    return model if start.first_look is None else with_weighing(model, start.first_look, start.encoded, settings)
+
+
+def with_weighing(model: Model, look: FirstLook, encoded: EncodedTable, settings: Settings) -> Model:
+    """The model with what it takes to weigh all evidence, and the threshold of `predict` by it."""
+    model = replace(model, weighing=Weighing(learned(), look))
+    offset = float(np.quantile(-Judge(model, settings).row_scores(encoded), 1 - settings.alpha))
+    return replace(model, calibration=replace(model.calibration, offset=offset))
 
 
 def calibrate(
@@ -166,11 +179,8 @@ def calibrate(
     rates = published_rates(settings.alpha)
     if settings.hide or hidden:
         ratio, by_chance = hidden_ratios(model.network, cells)
-        ratio = judge.excused(ratio, cells)
         rates = suspicions.settle(ratio, by_chance, cells.observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
-    if hidden and len(cells) == len(encoded.cells):
-        scores = scores + judge.suspected(encoded.table)
     return Calibration(rates, float(np.quantile(-scores, 1 - settings.alpha)), settings.repair_method)
 
 

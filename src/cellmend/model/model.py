@@ -11,11 +11,12 @@ from cellmend.decisions.taught import Taught
 from cellmend.errors import SettingError
 from cellmend.model.columns import EncodedColumn, in_words
 from cellmend.model.encoding import Cells, TableEncoder
-from cellmend.model.extremes import Extremes
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import RVAE, Shape, stack
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
+from cellmend.posterior.firstlook import FirstLook
+from cellmend.posterior.weigher import Weigher
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
 
@@ -27,6 +28,14 @@ class Calibration:
     rates: ErrorRates  # how often rows and cells are wrong
     offset: float  # minus the row score of the worst fitted rows, with which `predict` compares
     method: str  # by which they were judged
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """What it takes to weigh the evidence of tables like the one that was learned from."""
+
+    weigher: Weigher
+    first_look: FirstLook
 
 
 @dataclass(frozen=True)
@@ -45,12 +54,12 @@ class Model:
     encoder: TableEncoder
     network: RVAE
     calibration: Calibration
-    extremes: Extremes  # which numbers beyond all others are natural
     profile: Profile  # what the columns looked like
     replay: Replay
     seed: int
     history: list[float]  # mean bound of every epoch
     taught: Taught | None = None  # by people's decisions
+    weighing: Weighing | None = None  # of all evidence; none with the methods of the paper
 
     @property
     def device(self) -> torch.device:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from cellmend.errors import SettingError
-from cellmend.model.encoding import Cells, EncodedTable
+from cellmend.model.encoding import Cells
 from cellmend.model.hidden import imagine
+from cellmend.model.judge import Judge
 from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_history, sample
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, grow
@@ -25,7 +26,7 @@ REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an updat
 def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     """The model with new levels, and with weights that know the new rows too."""
     grown = _with_new_levels(model, table, settings)
-    encoded = EncodedTable(table, grown.encoder.encode(table))
+    encoded = Judge(grown, settings).encode(table)
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
     both = new.above(remember(grown, len(new)))
     suspicions = Suspicions(known_room(grown, both))

@@ -175,10 +175,8 @@ def checked_by_itself(reader: TableReader) -> dict[str, str]:
     """What each column is checked for by its own values and by rules between columns, without a model."""
     checks = reader.checks
     words = (
-        (checks.identifiers, "identifiers that stand twice or have another form"),
         (checks.texts, "slips of the keyboard, case, spaces and placeholders"),
         (checks.numbers, "what cannot be read, or is written as hardly any other"),
-        (checks.causes, "another unit, a lost sign and noise among few values"),
         (dict.fromkeys(name for each in reader.relations for name in each.columns), "rules between columns"),
     )
     found: dict[str, list[str]] = {}

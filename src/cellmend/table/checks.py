@@ -1,10 +1,10 @@
-"""What a column's own values say, before any model: misspellings, strange units, identifiers twice, slipped values."""
+"""What a column's own texts say, before any model: misspellings, and what unreadable numbers may have been."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,32 +17,19 @@ from rapidfuzz.process import cdist
 
 from cellmend.table.causes import named
 from cellmend.table.causes.garbles import told_by_rest
-from cellmend.table.causes.numbers import (
-    NumberCause,
-    Strays,
-    causes_from_json,
-    causes_to_json,
-    learn_number_causes,
-    stray_together,
-)
 from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LearnedTexts, learn_texts
-from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
-from cellmend.table.notation import MOMENTS
 from cellmend.table.numbers import Numbers
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
-from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.texts import Words, form_of, holds_text
-from cellmend.table.values import family, level_text, plain
+from cellmend.table.schema import IGNORE, Schema
+from cellmend.table.texts import Words
+from cellmend.table.values import family, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
 LONGEST = 200  # letters of a number or a date that others are compared with
 LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
-SAME_FORM = 0.98  # of the identifiers have one form, or forms do not matter
 FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
-STRANGE_UNIT, BAD_IDENTIFIER, SLIPPED, UNREADABLE = 0.95, 0.95, 0.97, 0.999  # of checks without a rate of their own
-SAME_ROW = 0.7  # of the cells of two rows are alike: then they tell of the same thing, with one identifier
 MOST_MEANT = 20  # numbers kept that may have been meant
 LOOKS_LIKE = {"O": "0", "o": "0", "l": "1", "I": "1", "S": "5", "Z": "2", "B": "8"}  # letters typed for digits
 
@@ -90,9 +77,7 @@ class Checks:
     """What was learned of the columns by themselves."""
 
     texts: Mapping[str, LearnedTexts]
-    identifiers: Mapping[str, str]  # column of identifiers to the form that they have; "" if they have many
     numbers: Mapping[str, tuple[str, ...]]  # column of numbers or dates to those that are often written
-    causes: Mapping[str, tuple[NumberCause, ...]]  # column of numbers to what made some of them wrong
 
     def misspelled(self, table: ReadTable, *, rows_alone: bool) -> list[Suspect]:
         """Cells that one of the causes made of another text; `rows_alone` as if each had a value of its own."""
@@ -140,9 +125,7 @@ class Checks:
     def to_json(self) -> dict[str, Any]:
         return {
             "texts": {name: learned.to_json() for name, learned in self.texts.items()},
-            "identifiers": dict(self.identifiers),
             "numbers": dict(self.numbers),
-            "causes": {name: causes_to_json(own) for name, own in self.causes.items()},
         }
 
     @classmethod
@@ -153,8 +136,7 @@ class Checks:
         else:
             texts = {name: LearnedTexts.from_json(entry) for name, entry in entries["texts"].items()}
         numbers = {name: tuple(words) for name, words in entries["numbers"].items()}
-        causes = {name: causes_from_json(own) for name, own in entries.get("causes", {}).items()}
-        return cls(texts, entries["identifiers"], numbers, causes)
+        return cls(texts, numbers)
 
 
 def _coded_texts(table: ReadTable, name: str) -> tuple[list[str] | None, NDArray[np.int64]]:
@@ -169,23 +151,18 @@ def _coded_texts(table: ReadTable, name: str) -> tuple[list[str] | None, NDArray
 
 def learn_checks(table: ReadTable, schema: Schema) -> Checks:
     """What is usual in each column that the user did not tell to ignore."""
-    counts, identifiers, numbers, causes = {}, {}, {}, {}
+    counts, numbers = {}, {}
     for column in schema:
-        values, name = table.understood[column.name], column.name
+        name = column.name
         if column.kind == IGNORE and not column.reason:
             continue
         if not isinstance(table.notations.get(name, Words()), Words) and column.kind != IGNORE:
             numbers[name] = _often_written(table, name)
-        if column.kind == IGNORE and family(values.type) in ("text", "number") and _are_identifiers(name, values):
-            identifiers[name] = _usual_form(plain(values).drop_null())
-        if _are_quantities(column, values) and not isinstance(table.notations.get(name), MOMENTS):
-            causes[name] = learn_number_causes(_numbers(values))
         texts, index = _coded_texts(table, name)
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
-    learned = learn_texts(counts, _strangers(table))
-    return Checks(learned, identifiers, numbers, _without_reason(causes, table.understood))
+    return Checks(learn_texts(counts, _strangers(table)), numbers)
 
 
 def _strangers(table: ReadTable) -> set[str]:
@@ -197,28 +174,6 @@ def _strangers(table: ReadTable) -> set[str]:
             unread = table.arrow[name].filter(pc.fill_null(pc.is_nan(values), False))
             found.update({str(text).strip() for text in pc.unique(unread).to_pylist()})
     return {text for text, columns in found.items() if columns >= FEWEST_STRANGE and text and text[-1:].isalpha()}
-
-
-def _are_quantities(column: Column, values: pa.ChunkedArray) -> bool:
-    return family(values.type) == "number" and column.kind not in (IGNORE, DATE) and column.levels is None
-
-
-def _without_reason(
-    causes: Mapping[str, tuple[NumberCause, ...]], table: pa.Table
-) -> dict[str, tuple[NumberCause, ...]]:
-    """The causes but for noise that two columns have in the same rows: there both were measured, and else a default."""
-    rows = {}
-    for name, own in causes.items():
-        for cause in own:
-            if isinstance(cause, Strays):
-                numbers = _numbers(table[name])
-                rows[name] = np.isfinite(numbers) & ~np.isin(numbers, cause.levels)
-    natural = {a for a in rows for b in rows if a != b and stray_together(rows[a], rows[b])}
-    kept = {
-        name: tuple(each for each in own if not (name in natural and isinstance(each, Strays)))
-        for name, own in causes.items()
-    }
-    return {name: own for name, own in kept.items() if own}
 
 
 def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
@@ -234,40 +189,12 @@ def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
     return tuple(found.field("values").take(often).to_pylist())
 
 
-def _are_identifiers(name: str, values: pa.ChunkedArray) -> bool:
-    """All different but for a few, and numbered, called an id, or with digits and without spaces; not times or mail."""
-    observed = plain(values).drop_null()
-    if len(observed) < 2 or pc.count_distinct(observed).as_py() < MOST_IDENTIFIERS * len(observed):
-        return False
-    if family(observed.type) != "text" or IDENTIFIER_NAME.search(name):
-        return True
-    like = pc.match_substring_regex(observed, r"^[^\s@:]*\d[^\s@:]*$")
-    return float(pc.mean(like.cast(pa.float64())).as_py()) >= SAME_FORM
-
-
-def _usual_form(observed: pa.ChunkedArray) -> str:
-    if family(observed.type) != "text":
-        return ""
-    forms = Counter(form_of(text) for text in observed.to_pylist())
-    form, count = forms.most_common(1)[0]
-    return form if count >= SAME_FORM * len(observed) else ""
-
-
 def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> ReadTable:
     """The table with every cell that some check speaks against; what is probably misspelled is not learned from.
 
     With `rows_alone` no row is compared with other rows of the table, which may be any piece of a larger one.
     """
-    found = [
-        *_bad_identifiers(checks, table.understood),
-        *_strange_units(checks, table),
-        *_unreadable(checks, table),
-        *_wrong_numbers(checks, table),
-    ]
-    if not rows_alone:
-        found += [*_identifiers_again(checks, table.understood), *_slipped(checks, table.understood)]
-    misspelled = checks.misspelled(table, rows_alone=rows_alone)
-    return table.with_suspects([*misspelled, *sorted(found, key=lambda each: each.suspicion)])
+    return table.with_suspects([*checks.misspelled(table, rows_alone=rows_alone), *_unreadable(checks, table)])
 
 
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
@@ -291,7 +218,7 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
             if notation.rounded(text) is not None:
                 meant, cause = (), named.DECIMALS
                 reason = f"{name} is {text}, with far more decimals than the others"
-            suspects.append(Suspect(row, place, UNREADABLE, meant, reason, readable=False, cause=cause))
+            suspects.append(Suspect(row, place, DOUBTFUL, meant, reason, readable=False, cause=cause))
     return suspects
 
 
@@ -309,147 +236,3 @@ def _meant_numbers(text: str, near: Sequence[str], decimal: str) -> tuple[str, .
         before, stray, after = text[: strays[0]], text[strays[0]], text[strays[0] + 1 :]
         kept += [before + each + after for each in LOOKS_LIKE.get(stray, (*"0123456789", decimal, ""))]
     return tuple(dict.fromkeys(kept))[:MOST_MEANT]
-
-
-def _wrong_numbers(checks: Checks, table: ReadTable) -> list[Suspect]:
-    """Numbers that one of the causes made wrong."""
-    suspects = []
-    for name, causes in checks.causes.items():
-        place, numbers = table.understood.column_names.index(name), _numbers(table.understood[name])
-        for cause in causes:
-            found = cause.judge(np.unique(numbers[np.isfinite(numbers)]))
-            for row in np.flatnonzero(np.isin(numbers, list(found))).tolist():
-                chance, meant = found[numbers[row]]
-                said = table.arrow.column(place)[row].as_py()
-                reason = f"{name} is {cause.words(str(said))}"
-                texts = tuple(_written(table, name, number) for number in meant)
-                suspects.append(Suspect(row, place, chance, texts, reason, readable=cause.readable, cause=cause.name))
-    return suspects
-
-
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    return plain(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _written(table: ReadTable, name: str, number: float) -> str:
-    """A number as its column writes it."""
-    notation = table.notations.get(name)
-    return str(notation.write(number, None)) if isinstance(notation, Numbers) else level_text(number)
-
-
-def _strange_units(checks: Checks, table: ReadTable) -> list[Suspect]:
-    """Numbers with a unit that hardly any other has: of "9x%" a digit may be wrong, of "619 paxients" only the unit."""
-    suspects = []
-    for name, notation in table.notations.items():
-        if isinstance(notation, Words) or not holds_text(table.arrow.schema.field(name).type):
-            continue
-        rows = np.flatnonzero(notation.read(table.arrow[name]).strange)
-        place, words = table.names.index(name), checks.numbers.get(name, ())
-        texts = [text.strip() for text in table.arrow.column(place).take(pa.array(rows)).to_pylist()]
-        for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
-            own = notation.rewrite(text)
-            slips = OSA.distance(text.casefold(), own.casefold())
-            near = near if isinstance(notation, Numbers) else []
-            closer = [words[word] for word in near if OSA.distance(text.casefold(), words[word].casefold()) <= slips]
-            sure = [] if isinstance(notation, Numbers) and notation.hides_digits(text) else [own]
-            meant = tuple(dict.fromkeys([*sure, *closer[:MOST_MEANT]]))
-            reason = f"{name} is {text}, written as hardly any other is"
-            known = len(meant) == 1
-            suspects.append(Suspect(row, place, STRANGE_UNIT, meant, reason, readable=known, cause=named.NOTATION))
-    return suspects
-
-
-def _identifiers_again(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that stand in an earlier row too; not if the rows are the same but for little."""
-    suspects = []
-    for name in checks.identifiers:
-        place, texts, index = _coded_column(table, name)
-        order = np.argsort(index, kind="stable")
-        again = order[1:][(index[order[1:]] == index[order[:-1]]) & (index[order[1:]] >= 0)]
-        _, first_row = np.unique(index, return_index=True)
-        first = dict(zip(index[first_row].tolist(), first_row.tolist(), strict=True))
-        earlier = [first[code] for code in index[again].tolist()]
-        alike = _shares_alike(table, again, np.array(earlier, dtype=np.int64))
-        for row, before in zip(
-            again[alike < SAME_ROW].tolist(), np.array(earlier)[alike < SAME_ROW].tolist(), strict=True
-        ):
-            text = texts[index[row]]
-            if text == text:
-                reason = f"{name} is {level_text(text)} as in row {before}; in all other rows it differs"
-                suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=named.REPEATED))
-    return suspects
-
-
-def _shares_alike(table: pa.Table, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The share of cells in which each row is like the other one, (n,)."""
-    alike = [
-        pc.fill_null(pc.equal(column.take(pa.array(rows)), column.take(pa.array(others))), False).to_numpy()
-        for column in map(plain, table.columns)
-    ]
-    return np.mean(alike, axis=0) if len(rows) else np.zeros(0)
-
-
-def _bad_identifiers(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Identifiers that have another form than the rest, or are no numbers."""
-    suspects = []
-    for name, form in checks.identifiers.items():
-        place, texts, index = _coded_column(table, name)
-        odd = {code for code, text in enumerate(texts) if text != text or (form and form_of(str(text)) != form)}
-        for row in np.flatnonzero(np.isin(index, list(odd))).tolist():
-            text = texts[index[row]]
-            reason = (
-                f"{name} is no number" if text != text else f"{name} is {text}, which has another form than the others"
-            )
-            cause = named.UNREADABLE if text != text else named.FORM
-            suspects.append(Suspect(row, place, BAD_IDENTIFIER, (), reason, readable=True, cause=cause))
-    return suspects
-
-
-def _coded_column(table: pa.Table, name: str) -> tuple[int, list[Any], NDArray[np.int64]]:
-    """Place, distinct values, and for each row which of them it has, -1 for none."""
-    coded = table[name].combine_chunks().dictionary_encode()
-    index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return table.column_names.index(name), coded.dictionary.to_pylist(), index
-
-
-def _slipped(checks: Checks, table: pa.Table) -> list[Suspect]:
-    """Values that slipped into a neighbour: "San Francisco CA" where the state is missing and CA is one."""
-    suspects = []
-    for name, learned in checks.texts.items():
-        place = table.column_names.index(name)
-        missing = table[name].is_null().to_numpy()
-        if not missing.any() or family(table.schema.field(name).type) != "text":
-            continue
-        for beside in (place - 1, place + 1):
-            if 0 <= beside < table.num_columns and family(table.schema.field(beside).type) == "text":
-                found = _slips(plain(table.column(beside)), missing, learned.values, last=beside < place)
-                for row, text, rest, own in found:
-                    reason = f"{table.column_names[beside]} is {text} and {name} is missing: {own} belongs to {name}"
-                    suspects += [
-                        Suspect(row, at, SLIPPED, (meant,), reason, readable=False, cause=named.SLIPPED)
-                        for at, meant in ((beside, rest), (place, own))
-                    ]
-    return suspects
-
-
-def _slips(
-    texts: pa.ChunkedArray, missing: NDArray[np.bool_], words: set[str], *, last: bool
-) -> Iterator[tuple[int, str, str, str]]:
-    """Rows in which the last (or first) word of a text belongs beside it: the text, its rest, and that word.
-
-    A text that also stands where nothing is missing is natural. Its rest must be a value of the column by itself, if
-    natural texts end so too: South Africa beside Africa.
-    """
-    natural = {text for text in texts.filter(pa.array(~missing)).to_pylist() if text}
-    ambiguous = any(_parted(text, last)[0] in words and _parted(text, last)[1] for text in natural)
-    rows = np.flatnonzero(missing)
-    for row, text in zip(rows.tolist(), texts.take(pa.array(rows)).to_pylist(), strict=True):
-        own, rest = _parted(text or "", last)
-        if rest and own in words and text not in natural and (rest in natural or not ambiguous):
-            yield row, text, rest, own
-
-
-def _parted(text: str, last: bool) -> tuple[str, str]:
-    """The last word of a text, or the first, and the rest."""
-    before, _, after = text.rpartition(" ") if last else text.partition(" ")
-    return (after, before.rstrip(" ,;")) if last else (before, after)

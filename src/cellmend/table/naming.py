@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.table.dates import Dates
+from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, Schema
 from cellmend.table.values import family, plain
@@ -20,6 +21,7 @@ LONGEST_NAME = 40  # letters on average; longer texts are prose
 WITH_LETTERS = 0.5  # of the values have some, or they are codes
 TELLS_APART = 0.5  # of the rows must be different by their names, or they have none
 GAIN = 1.1  # times as many rows told apart, or a column does not help
+SAME_FORM = 0.98  # of the identifiers have digits and no spaces
 AS_GOOD = 0.95  # of the rows told apart: then a column is not needed
 
 Codes = NDArray[np.int64]
@@ -33,6 +35,7 @@ def naming_columns(table: ReadTable, schema: Schema, identifiers: Collection[str
     """
     if not table.rows:
         return []
+    identifiers = [name for name in identifiers if _are_identifiers(name, table.understood[name])]
     step = max(1, table.rows // LOOKED_AT)
     rows = pa.array(np.arange(0, table.rows, step))
     words = {name: _codes(table.arrow[name].take(rows)) for name in table.names if _is_name(table, name, identifiers)}
@@ -82,6 +85,17 @@ def _is_name(table: ReadTable, name: str, identifiers: Collection[str]) -> bool:
     if len(texts) < 2 or pc.mean(pc.utf8_length(texts)).as_py() > LONGEST_NAME:
         return False
     return bool(pc.mean(pc.match_substring_regex(texts, r"\pL").cast(pa.float64())).as_py() >= WITH_LETTERS)
+
+
+def _are_identifiers(name: str, values: pa.ChunkedArray) -> bool:
+    """All different but for a few, and numbered, called an id, or with digits and without spaces; not times or mail."""
+    observed = plain(values).drop_null()
+    if len(observed) < 2 or pc.count_distinct(observed).as_py() < MOST_IDENTIFIERS * len(observed):
+        return False
+    if family(observed.type) != "text" or IDENTIFIER_NAME.search(name):
+        return True
+    like = pc.match_substring_regex(observed, r"^[^\s@:]*\d[^\s@:]*$")
+    return float(pc.mean(like.cast(pa.float64())).as_py()) >= SAME_FORM
 
 
 def _is_date(table: ReadTable, name: str, kind: str) -> bool:

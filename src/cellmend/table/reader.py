@@ -123,7 +123,8 @@ class TableReader:
             frame = frame.select(self.names)
         reader, otherwise = (self, {}) if rows_alone or frame.is_array else self.adapted_to(frame.arrow)
         notations = reader._notations_for(frame, rows_alone=rows_alone)
-        table = ReadTable(frame, understand(frame.arrow, notations), notations, otherwise=otherwise)
+        understood = understand(frame.arrow, notations)
+        table = ReadTable(frame, understood, notations, otherwise=otherwise, rows_alone=rows_alone)
         return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
@@ -131,6 +132,13 @@ class TableReader:
         found = written_otherwise(table, self.notations)
         reader = self.with_notations({name: each.notation for name, each in found.items()})
         return reader, {name: each.sentence for name, each in found.items()}
+
+    @property
+    def identifiers(self) -> list[str]:
+        """Columns that were left out because they name the rows."""
+        return [
+            column.name for column in self.schema if column.kind == IGNORE and column.reason.startswith("identifier")
+        ]
 
     def with_notations(self, notations: Notations) -> TableReader:
         """The reader of columns that are written so; texts that it knows of them tell nothing."""

@@ -60,6 +60,7 @@ class ReadTable:
     suspects: tuple[Suspect, ...] = ()
     vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
+    rows_alone: bool = False  # is each row judged by itself, whatever others stand beside it?
 
     @property
     def arrow(self) -> pa.Table:
@@ -76,14 +77,28 @@ class ReadTable:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
 
+    def without(self, cells: NDArray[np.bool_]) -> ReadTable:
+        """The table with these cells (N, all columns) taken for missing, so that nothing is learned from them."""
+        understood = self.understood
+        for place in np.flatnonzero(cells.any(axis=0)).tolist():
+            held = plain(understood.column(place))
+            column = pc.if_else(pa.array(cells[:, place]), pa.scalar(None, held.type), held)
+            understood = understood.set_column(place, understood.column_names[place], column)
+        return replace(self, understood=understood)
+
     def with_suspects(self, found: Iterable[Suspect]) -> ReadTable:
-        """The table with these suspects too, one a cell; what was probably not meant is not learned from."""
+        """The table with these suspects too, one a cell."""
         by_cell = {(each.row, each.column): each for each in self.suspects}
         for suspect in found:
             cell = suspect.row, suspect.column
             by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
         suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
-        return replace(self, understood=_without(self.understood, suspects), suspects=suspects)
+        return replace(self, suspects=suspects)
+
+    @property
+    def without_suspects(self) -> ReadTable:
+        """The table with what is probably misspelled or unreadable taken for missing."""
+        return replace(self, understood=_without(self.understood, self.suspects))
 
 
 def _both(one: Suspect, other: Suspect) -> Suspect:

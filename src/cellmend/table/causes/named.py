@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
 DEFAULT = "default"
-REPEATED, KEY, FORM, SLIPPED = "repeated", "key", "form", "slipped"
+KEY, FORM, SLIPPED = "key", "form", "slipped"
 POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
+SPELLING, TRUNCATED, SIGN, NUMBER, DEPENDENCY = "spelling", "truncated", "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
 
 MEANINGS: Mapping[str, str] = {
@@ -23,21 +24,19 @@ MEANINGS: Mapping[str, str] = {
     "framed": "signs before or after the text",
     "reversed": "the text backwards",
     "scrambled": "letters typed at random",
-    "truncated": "the end of a text cut off",
+    TRUNCATED: "the end of a text cut off",
     DEFAULT: "a placeholder that a program or a person left",
-    "noise": "a number that is none of the few that the column has",
-    "unit": "a number in another unit",
-    "sign": "a number with the wrong sign",
-    "far off": "a number far from all others of its column",
+    SPELLING: "a word spelled otherwise than a more frequent one",
+    SIGN: "a number with the wrong sign",
+    NUMBER: "a number that does not lie where the others of its column do",
     UNREADABLE: "no number or date, where the others are",
     DECIMALS: "far more decimals than the others",
     NOTATION: "a number with a unit that hardly any other has",
-    REPEATED: "an identifier that stands in another row too",
-    FORM: "an identifier of another form",
-    SLIPPED: "a part of it belongs into the column beside",
+    FORM: "written as hardly any other cell of its column",
+    SLIPPED: "a value of another column",
     "arithmetic": "it breaks a formula between columns",
     "constant": "differs from the one number of its column, and nothing says why",
-    "dependency": "other columns decide it, and say something else",
+    DEPENDENCY: "other columns decide it, and say something else",
     "sources": "other rows tell something else of the same thing",
     "sequence": "it does not go with the rows before and after it",
     KEY: "an identifier that was copied into another row",

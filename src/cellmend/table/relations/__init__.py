@@ -34,6 +34,7 @@ RELATIONS: dict[str, type[Relation]] = {
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
 def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
+    table = table.without_suspects
     told = [column.name for column in schema if column.kind != IGNORE or column.reason]
     plain = [name for name in told if family(table.understood.schema.field(name).type) != "other"]
     coded = [code_column(table, name) for name in plain]
@@ -49,6 +50,7 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
 
     With `rows_alone` sequences keep silent: they compare a row with its neighbours, which may lie in another piece.
     """
+    whole, table = table, table.without_suspects
     relations = [each for each in relations if set(each.columns) <= set(table.names)]  # an array has no names
     dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
@@ -56,7 +58,7 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
     for relation in relations:
         if not isinstance(relation, Dependency | Arithmetic) and not (rows_alone and isinstance(relation, Series)):
             found += relation.suspects(table)
-    return replace(table.with_suspects(_without_twins(found, table)), vouched=vouched_cells(formulas, table))
+    return replace(whole.with_suspects(_without_twins(found, table)), vouched=vouched_cells(formulas, table))
 
 
 def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:
@@ -83,4 +85,4 @@ def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:
 
 def relations_from_json(entries: Sequence[Mapping[str, Any]]) -> tuple[Relation, ...]:
     """The opposite of relations_to_json."""
-    return tuple(RELATIONS[entry["kind"]].from_json(entry) for entry in entries)
+    return tuple(RELATIONS[entry["kind"]].from_json(entry) for entry in entries if entry["kind"] in RELATIONS)

@@ -1,0 +1,355 @@
+"""Learn the weigher: spoil public tables, work out the evidence of their cells, train, and write the weights.
+
+    python -m benchmarks.prior.learn gather WORK --jobs 14     spoiled tables and their evidence, resumable
+    python -m benchmarks.prior.learn train WORK --epochs 12    the weigher, written into the package
+
+CELLMEND_DATA names the folder that holds `corpus`; only tables that are not kept for judging are learned from.
+The same seed gives the same file on the same kind of machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cellmend import CellMender
+from cellmend.benchmark.families import is_kept
+from cellmend.errors import CellmendError
+from cellmend.findings.finder import Finder
+from cellmend.findings.hypotheses import joined
+from cellmend.findings.wording import Wording
+from cellmend.model.judge import Judge, evidence_of
+from cellmend.posterior.evidence import NAMES, Figures, Portrait
+from cellmend.posterior.experts import EXPERTS
+from cellmend.posterior.meant import FIGURES
+from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher
+from cellmend.table.frames import read_frame
+
+from .spoil import KINDS, Spoiled, spoil
+
+SEED = 0
+MOST_ROWS = 500  # of a spoiled table that are kept as examples
+NOISE = (
+    "gaussian_noise",
+    "laplace_noise",
+    "uniform_noise",
+    "outlier",
+    "off_by_one",
+    "unrounded_noise",
+    "other_level",
+)  # as papers plant it
+NOISY = 0.2  # of the spoiled tables have nothing but such noise
+MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept
+MOST_CELLS = 20_000  # of a spoiled table: more teach little
+Example = tuple[Tensor, Tensor, Tensor, Tensor]  # evidence, seen, family, kind
+WEIGHTS = Path(__file__).parents[2] / "src" / "cellmend" / "posterior" / "weigher.safetensors"
+
+
+def say(sentence: str) -> None:
+    """Print it at once."""
+    sys.stdout.write(sentence + "\n")
+    sys.stdout.flush()
+
+
+def corpus() -> list[Path]:
+    """The tables of the corpus, in order."""
+    return sorted((Path(os.environ["CELLMEND_DATA"]) / "corpus").glob("*.csv.gz"))
+
+
+def read(path: Path) -> pd.DataFrame:
+    """A table of text, gaps as empty texts."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def generator(name: str, turn: int) -> np.random.Generator:
+    """The dice of one spoiled table, whichever process throws them."""
+    return np.random.default_rng([SEED, turn + 1000, int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")])
+
+
+def gather(path: Path, turn: int, folder: Path, network: bool) -> str:
+    """Spoil one table and write the evidence of its cells, and what may have been meant by the wrong ones."""
+    target = folder / f"{path.name.removesuffix('.csv.gz')}.{turn}.npz"
+    if target.exists():
+        return f"{target.name}: there already"
+    warnings.simplefilter("ignore")
+    start, rng = time.perf_counter(), generator(path.name, turn)
+    table = read(path)
+    rows = min(len(table), max(MOST_CELLS // max(table.shape[1], 1), 100))
+    first = int(rng.integers(len(table) - rows + 1))
+    without = [name for name in KINDS if name not in NOISE] if rng.random() < NOISY else []
+    spoiled = spoil(table.iloc[first : first + rows].reset_index(drop=True), rng, without=without)
+    figures, repairs, right = with_network(spoiled, rng) if network else without_network(spoiled)
+    kept = np.sort(rng.permutation(len(figures))[:MOST_ROWS])
+    temporary = target.with_suffix(".part")
+    with temporary.open("wb") as file:
+        np.savez(
+            file,
+            evidence=figures[kept].astype(np.float16),
+            seen=figures.observed[kept],
+            family=spoiled.family[kept],
+            kind=spoiled.kind[kept],
+            repairs=repairs.astype(np.float32),
+            right=right,
+        )
+    temporary.rename(target)
+    wrong, took = (spoiled.family > 0).mean(), time.perf_counter() - start
+    return f"{target.name}: {figures.codes.shape}, {wrong:.3f} wrong, {took:.1f} s"
+
+
+Gathered = tuple[Figures, np.ndarray, np.ndarray]  # evidence, figures of hypotheses (H, k), which are right (H,)
+
+
+def without_network(spoiled: Spoiled) -> Gathered:
+    """Evidence of a table while experts are silent, and no hypotheses."""
+    portrait, coded = Portrait.learn(read_frame(spoiled.dirty).arrow)
+    figures = portrait.figures(coded)
+    silent = np.zeros((*figures.codes.shape, len(EXPERTS)))
+    return figures.with_more(silent), np.zeros((0, len(FIGURES) + len(FAMILIES))), np.zeros(0, dtype=bool)
+
+
+def with_network(spoiled: Spoiled, rng: np.random.Generator) -> Gathered:
+    """Evidence of a table with what experts say, and hypotheses about wrong cells by a network fitted to it."""
+    try:
+        mender = CellMender(random_state=0, device="cpu").fit(spoiled.dirty)
+    except CellmendError:  # nothing but prose
+        return without_network(spoiled)
+    judge = Judge(mender.model_, mender.settings())
+    encoded = judge.encode(mender.model_.reader.read(read_frame(spoiled.dirty)))
+    figures = evidence_of(encoded)
+    wrong = np.argwhere(spoiled.family > 0)
+    flagged = np.zeros(spoiled.family.shape, dtype=bool)
+    flagged[tuple(rng.permutation(wrong)[:MOST_REPAIRS].T)] = True
+    finder, words = Finder(judge), Wording(encoded.table, judge.model.encoder)
+    asked, hypotheses, described = finder.hypotheses(encoded, flagged.astype(float), flagged, words)
+    posterior, right = judge.posterior(encoded), []
+    for cell, own in zip(asked, hypotheses, strict=True):
+        truth = str(spoiled.clean.iat[cell.row, cell.place])
+        right += [same(each.meant, truth, near=each.source == "number") for each in own]
+    return figures, joined(posterior, asked, described), np.array(right, dtype=bool)
+
+
+def same(text: str, truth: str, *, near: bool) -> bool:
+    """Is a repair right: the same text, the same number, or for a number that was worked out within a hundredth?"""
+    if text.strip() == truth.strip():
+        return True
+    try:
+        found, meant = float(text), float(truth)
+    except ValueError:
+        return False
+    return abs(found - meant) <= (0.01 if near else 1e-6) * max(abs(meant), 1e-9)
+
+
+def gather_one(job: tuple[Path, int, Path, bool]) -> str:
+    torch.set_num_threads(1)
+    try:
+        return gather(*job)
+    except Exception as error:
+        return f"{job[0].name}: {type(error).__name__}: {error}"
+
+
+def gather_all(folder: Path, jobs: int, turns: int, every: int, kept: bool, network: bool) -> None:
+    """Spoil all tables that may be learned from, several times each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [path for path in corpus() if is_kept(path.name) == kept][::every]
+    turned = range(-turns, 0) if network else range(turns)
+    todo = [(path, turn, folder, network) for turn in turned for path in paths]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for done, line in enumerate(pool.imap_unordered(gather_one, todo), 1):
+            if done % 50 == 0 or "Error" in line:
+                say(f"{done}/{len(todo)} {line}")
+
+
+class Examples:
+    """Spoiled tables as tensors on one device."""
+
+    def __init__(self, folders: list[Path], device: torch.device) -> None:
+        self.tables: list[Example] = []
+        self.repairs: list[tuple[Tensor, Tensor]] = []
+        for path in [path for folder in folders for path in sorted(folder.glob("*.npz"))]:
+            with np.load(path) as parts:
+                if "right" in parts and len(parts["right"]):
+                    self.repairs.append((torch.from_numpy(parts["repairs"]), torch.from_numpy(parts["right"])))
+                names = ("evidence", "seen", "family", "kind")
+                self.tables.append(cast(Example, tuple(torch.from_numpy(parts[name]).to(device) for name in names)))
+
+    def scale(self) -> tuple[Tensor, Tensor]:
+        """Middle and spread of each sort of evidence, over a sample of the tables."""
+        some = torch.cat([e[s][:: max(int(s.sum()) // 2000, 1)].float() for e, s, _, _ in self.tables])
+        return some.mean(0), some.std(0).clamp_min(0.05)
+
+
+def some_rows(table: Example, most: int = 400) -> Example:
+    """A stretch or a sample of the rows: a table of its own, for the weigher."""
+    rows = len(table[0])
+    if rows <= most:
+        return table
+    chosen = torch.randperm(rows)[:most].sort().values.to(table[0].device)
+    return cast(Example, tuple(part[chosen] for part in table))
+
+
+def loss_of(weigher: Weigher, table: Example) -> Tensor:
+    """How badly the posterior foretells which cells are wrong and by which family."""
+    evidence, seen, family, _ = some_rows(table)
+    evidence = evidence.float()
+    logs = weigher(evidence, seen, weigher.context(evidence, seen))[seen]
+    family = family[seen].long()
+    wrong = family > 0
+    right, any_family = logs[:, 0], logs[:, 1:].logsumexp(-1)
+    binary = -torch.where(wrong, any_family, right)
+    which = -(logs.gather(1, family[:, None])[:, 0] - any_family)[wrong]
+    return (binary.sum() + 0.3 * which.sum()) / len(family) ** 0.5 / 10
+
+
+def train(examples: Examples, epochs: int, device: torch.device, seed: int = SEED, rate: float = 2e-3) -> Weigher:
+    """The weigher that foretells best what was done to the tables."""
+    torch.manual_seed(seed)
+    weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(device)
+    weigher.middle, weigher.spread = examples.scale()
+    steps = epochs * len(examples.tables)
+    optimiser = torch.optim.AdamW(weigher.parameters(), lr=rate, weight_decay=1e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps // 4 + 1, pct_start=0.1)
+    order, total, start = torch.Generator().manual_seed(seed), 0.0, time.perf_counter()
+    for epoch in range(epochs):
+        for step, at in enumerate(torch.randperm(len(examples.tables), generator=order).tolist()):
+            loss = loss_of(weigher, examples.tables[at])
+            (loss / 4).backward()
+            total += float(loss.detach())
+            if step % 4 == 3:
+                torch.nn.utils.clip_grad_norm_(weigher.parameters(), 1.0)
+                optimiser.step()
+                optimiser.zero_grad()
+                schedule.step()
+        say(
+            f"epoch {epoch + 1}: loss {total / len(examples.tables):.4f}, {time.perf_counter() - start:.0f} s",
+        )
+        total = 0.0
+    return weigher
+
+
+def train_repairs(weigher: RepairWeigher, examples: Examples, device: torch.device, epochs: int = 40) -> None:
+    """How probable hypotheses about wrong cells are, in batches of all tables, each table as weighty as its root."""
+    if not examples.repairs:
+        return
+    torch.manual_seed(SEED)
+    figures = torch.cat([each for each, _ in examples.repairs]).float().to(device)
+    right = torch.cat([each for _, each in examples.repairs]).float().to(device)
+    weight = torch.cat([torch.full((len(each),), len(each) ** -0.5) for each, _ in examples.repairs]).to(device)
+    weigher.middle, weigher.spread = figures.mean(0), figures.std(0).clamp_min(0.05)
+    optimiser = torch.optim.AdamW(weigher.parameters(), lr=3e-3, weight_decay=1e-3)
+    order = torch.Generator().manual_seed(SEED)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(figures), generator=order).split(4096):
+            batch = batch.to(device)
+            loss = F.binary_cross_entropy_with_logits(weigher(figures[batch]), right[batch], weight[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    chance = weigher(figures).sigmoid().detach()
+    for low in (0.5, 0.8, 0.9, 0.95):
+        some = chance >= low
+        say(f"hypotheses said {low} and more: {int(some.sum())}, right {float(right[some].mean()):.3f}")
+
+
+@torch.no_grad()
+def report(weigher: Weigher, examples: Examples) -> None:
+    """How well the posterior tells wrong cells on these tables, and how well it is calibrated."""
+    from sklearn.metrics import average_precision_score
+
+    kinds, scores, aps, f1s = list(KINDS), [], [], []
+    for evidence, seen, family, kind in examples.tables:
+        logs = weigher(evidence.float(), seen, weigher.context(evidence.float(), seen))[seen]
+        suspicion, wrong = (1 - logs[:, 0].exp()).double().cpu().numpy(), (family[seen] > 0).cpu().numpy()
+        scores.append((suspicion, wrong, kind[seen].cpu().numpy()))
+        flags = flagged(suspicion, 0.1)
+        if wrong.any():
+            aps.append(average_precision_score(wrong, suspicion))
+            f1s.append(2 * (flags & wrong).sum() / (flags.sum() + wrong.sum()))
+    suspicion, wrong, made_by = (np.concatenate(each) for each in zip(*scores, strict=True))
+    flags = np.concatenate([flagged(s, 0.1) for s, _, _ in scores])
+    clean = [(flagged(s, 0.1).sum(), len(s)) for s, w, _ in scores if not w.any()]
+    precision, recall = wrong[flags].mean(), flags[wrong].mean()
+    say(f"AP {np.mean(aps):.3f} F1 {np.mean(f1s):.3f} pooled precision {precision:.3f} recall {recall:.3f}")
+    false, cells, sure = sum(a for a, _ in clean), sum(b for _, b in clean), wrong[suspicion > 0.9].mean()
+    say(f"clean: {false} flags in {cells} cells; said .9 and more: {sure:.3f} wrong")
+    for low, high in ((0.0, 0.003), (0.003, 0.03), (0.03, 0.15), (0.15, 1.0)):
+        report_some([(s, w) for s, w, _ in scores if low < w.mean() <= high], f"share {low} to {high}")
+    found = {name: flags[made_by == 1 + at] for at, name in enumerate(kinds)}
+    say("recall by kind: " + ", ".join(f"{name} {own.mean():.2f}" for name, own in found.items() if len(own)))
+
+
+def report_some(scores: list[tuple[np.ndarray, np.ndarray]], name: str) -> None:
+    """The same of some of the tables: suspicion of their cells, and which are wrong."""
+    if not scores:
+        say(f"  {name}: no tables")
+        return
+    sure = np.concatenate([w[s > 0.9] for s, w in scores]).mean()
+    false = 1 - np.concatenate([w[flagged(s, 0.1)] for s, w in scores]).mean()
+    recall = np.concatenate([flagged(s, 0.1)[w] for s, w in scores]).mean()
+    of_flagged = f"of flagged false {false:.3f}, recall {recall:.3f}"
+    say(f"  {name}: {len(scores)} tables, of said .9 wrong {sure:.3f}, {of_flagged}")
+
+
+def flagged(suspicion: np.ndarray, fdr: float) -> np.ndarray:
+    """The most suspicious cells such that a share `fdr` of them at most is expected to be right."""
+    order = np.argsort(-suspicion)
+    expected = np.cumsum(1 - suspicion[order]) / np.arange(1, len(order) + 1)
+    found = np.zeros(len(order), dtype=bool)
+    found[order[: int((expected <= fdr).sum())]] = True
+    return found
+
+
+def write(weigher: Weigher, target: Path, provenance: dict[str, object]) -> None:
+    """The weights with their provenance."""
+    tensors = {name: value.detach().cpu().half().contiguous() for name, value in weigher.state_dict().items()}
+    save_file(tensors, target, metadata={"provenance": json.dumps(provenance, sort_keys=True)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("gather", "train", "report"))
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--network", action="store_true")
+    parser.add_argument("--also", type=Path, nargs="*", default=[])
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--output", type=Path, default=WEIGHTS)
+    asked = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if asked.what == "gather":
+        gather_all(asked.work, asked.jobs, asked.turns, asked.every, asked.kept, asked.network)
+        return
+    examples = Examples([asked.work, *asked.also], device)
+    weigher = train(examples, asked.epochs, device)
+    train_repairs(weigher.repairs, examples, device)
+    provenance = {
+        "evidence": NAMES,
+        "families": FAMILIES,
+        "seed": SEED,
+        "epochs": asked.epochs,
+        "tables": len(examples.tables),
+    }
+    write(weigher, asked.output, provenance)
+    report(weigher, Examples([asked.report], device) if asked.report else examples)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Forms of a text: itself with something left out, so that texts which differ in that alone fall together."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Form = Callable[[pa.StringArray], pa.Array]
+
+LONGEST = 60  # letters of a text that are looked at; what follows is prose
+NUMBER = r"^\s*\(?(?:[-+]?\s*[$€£]?|[$€£]\s*[-+])\s*(\d[\d,]*\.?\d*|\.\d+)([eE][-+]?\d{1,3})?\s*%?\)?\s*$"
+YEAR_FIRST = r"^\s*(?P<y>\d{3,4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?:\D.*)?$"
+YEAR_LAST = r"^\s*(?P<m>\d{1,2})[-/.](?P<d>\d{1,2})[-/.](?P<y>\d{2,4})(?:\D.*)?$"
+LOOKALIKES = (("[oO]", "0"), ("[lI|]", "1"), ("[sS]", "5"), ("[bB]", "8"), ("[zZ]", "2"))  # letters typed for digits
+MOJIBAKE = r"[ÃÂÅÄÐÑ][\x{80}-\x{BF}€ƒŠŒŽšœžŸ¡-¿‚„†‡ˆ‰‹Œ‘’“”•–—˜™›]|â[€„‚]|ï»¿|�|&#?\w+;|%[0-9A-F]{2}"
+PLACEHOLDER = (
+    r"(?i)^\W*(tbd|tba|tbc|todo|unknown|unk|unspecified|undefined|not ?known|not ?available|not ?applicable|n/?a"
+    r"|n\.a\.?|nan|none|null|nil|missing|empty|blank|test|dummy|default|sample|x{2,}|z{2,}|\?+|-+|\.+|_+|\*+|#+|#n/?a|#ref!?"
+    r"|#value!?|#div/0!?|#name\?|no ?data|no ?value|see notes?|pending|other|misc|various|asdf\w*|qwert\w*|foo|bar)\W*$"
+)
+SENTINEL = (
+    r"^\s*(-?(9{2,}|1|0)(\.0+)?|-?9{2,}\.9+|-?8{2,}|1111+|12345\d*"
+    r"|(1900|1970|9999|0000|1899)-(01|12)-(01|31|30).*|0?1/0?1/(1900|1970|1901))\s*$"
+)
+
+
+class _Classes(dict[int, str | None]):
+    """A table for str.translate that finds out about each letter once."""
+
+    def __init__(self, kind: Callable[[str], str | None]) -> None:
+        self.kind = kind
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = self.kind(chr(code))
+        return self[code]
+
+
+def _class(letter: str) -> str:
+    if letter.isdigit():
+        return "9"
+    if letter.isalpha():
+        return "A" if letter.isupper() else "a"
+    return " " if letter.isspace() and letter != "\n" else letter
+
+
+def _kept(letter: str) -> str | None:
+    return letter if letter.isalnum() or letter in "-.\n" else None
+
+
+_SHAPE, _BARE, _DIGITS = _Classes(_class), _Classes(_kept), _Classes(lambda letter: "9" if letter.isdigit() else letter)
+
+
+def _each(texts: pa.StringArray, change: Callable[[str], str]) -> pa.StringArray:
+    """All texts changed at once, as one string."""
+    if not len(texts):
+        return texts
+    joined = "\n".join(text.replace("\n", " ") for text in texts.to_pylist())
+    return pa.array(change(joined).split("\n"), pa.string())
+
+
+def cut(texts: pa.StringArray) -> pa.StringArray:
+    """The beginning of each text: what comes after LONGEST letters is not looked at."""
+    return pc.utf8_slice_codeunits(texts, 0, LONGEST)
+
+
+def folded(texts: pa.StringArray) -> pa.StringArray:
+    """Without case and needless spaces.
+
+    >>> folded(pa.array([" New  York"])).to_pylist()
+    ['new york']
+    """
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s\x{A0}]+", " "))
+
+
+def bare(texts: pa.StringArray) -> pa.StringArray:
+    """Letters and digits alone, without case and accents; a minus or a point before a digit stays.
+
+    >>> bare(pa.array(["São-Paulo, (SP)", "-1.5"])).to_pylist()
+    ['saopaulosp', '-1.5']
+    """
+    plain = _each(texts, lambda joined: unicodedata.normalize("NFKD", joined.lower()).translate(_BARE))
+    plain = pc.replace_substring_regex(plain, r"([^-])-+", r"\1")
+    return pc.replace_substring_regex(
+        pc.replace_substring_regex(plain, r"^-+([^0-9.-])", r"\1"), r"\.+([^0-9.]|$)", r"\1"
+    )
+
+
+def shape(texts: pa.StringArray) -> pa.StringArray:
+    """Capitals, small letters and digits as such, one by one.
+
+    >>> shape(pa.array(["AB-12 c"])).to_pylist()
+    ['AA-99 a']
+    """
+    return _each(cut(texts), lambda joined: joined.translate(_SHAPE))
+
+
+def without_digits(texts: pa.StringArray) -> pa.StringArray:
+    """All digits alike: 13 is not 12 misspelled."""
+    return _each(cut(texts), lambda joined: joined.translate(_DIGITS))
+
+
+# ---------------------------------------------------------------- forms of a shape
+
+
+def outline(shapes: pa.StringArray) -> pa.StringArray:
+    """The shape with runs of one class as one sign, and words all alike.
+
+    >>> outline(shape(pa.array(["New York City 10025", "1,234.50"]))).to_pylist()
+    ['Aa 9', '9,9.9']
+    """
+    for run, sign in (("A+", "A"), ("a+", "a"), ("9+", "9"), (" +", " ")):
+        shapes = pc.replace_substring_regex(shapes, run, sign)
+    return pc.replace_substring_regex(shapes, r"(Aa? |aA? )+", "Aa ")
+
+
+def case(shapes: pa.StringArray) -> pa.StringArray:
+    """Which case the letters have, word by word: A, a, Aa or a mixture.
+
+    >>> case(shape(pa.array(["New York", "pERMITTED wORK", "usa", "12"]))).to_pylist()
+    ['Aa', 'aA', 'a', '']
+    """
+    words = pc.utf8_trim_whitespace(pc.replace_substring_regex(shapes, r"[^Aa]+", " "))
+    words = pc.replace_substring_regex(pc.replace_substring_regex(words, "A+", "A"), "a+", "a")
+    for word in ("Aa", "aA", "A", "a"):
+        words = pc.replace_substring_regex(words, rf"\b{word}( {word}\b)+", word)
+    return words
+
+
+def symbols(shapes: pa.StringArray) -> pa.StringArray:
+    """Neither letters nor digits nor spaces, in their order.
+
+    >>> symbols(shape(pa.array(["(405) 605-1234"]))).to_pylist()
+    ['()-']
+    """
+    return pc.replace_substring_regex(shapes, r"[Aa9 ]", "")
+
+
+def first_letter(shapes: pa.StringArray) -> pa.StringArray:
+    """The class of the first letter."""
+    return pc.utf8_slice_codeunits(shapes, 0, 1)
+
+
+def last_letter(shapes: pa.StringArray) -> pa.StringArray:
+    """The class of the last letter."""
+    return pc.utf8_slice_codeunits(pc.utf8_reverse(shapes), 0, 1)
+
+
+def digits(shapes: pa.StringArray) -> pa.Array:
+    """How many digits."""
+    return pc.count_substring(shapes, "9")
+
+
+def decimals(shapes: pa.StringArray) -> pa.Array:
+    """How many digits after the last point."""
+    return pc.utf8_length(pc.replace_substring_regex(shapes, r"^.*?(?:\.(9*))?[^9]*$", r"\1"))
+
+
+def words(shapes: pa.StringArray) -> pa.Array:
+    """How many words."""
+    return pc.count_substring_regex(shapes, r"[Aa9]+")
+
+
+def length(texts: pa.StringArray) -> pa.Array:
+    """How many letters."""
+    return pc.utf8_length(texts)
+
+
+def matches(texts: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
+    """Which texts match a pattern, (T,)."""
+    return pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False).astype(bool)
+
+
+def unmixed(text: str) -> str:
+    """A text that was written as UTF-8 and read as Latin letters, as it was.
+
+    >>> unmixed("UrbÃ¡n"), unmixed("plain")
+    ('Urbán', 'plain')
+    """
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except (UnicodeEncodeError, UnicodeDecodeError):
+            continue
+    return text
+
+
+def as_digits(texts: pa.StringArray) -> pa.StringArray:
+    """Letters that look like digits as those digits."""
+    for letters, digit in LOOKALIKES:
+        texts = pc.replace_substring_regex(texts, letters, digit)
+    return texts
+
+
+def numbers(texts: pa.StringArray) -> NDArray[np.float64]:
+    """What the texts say as numbers, (T,); NaN where they are none.
+
+    >>> numbers(pa.array(["1,234.5", "$3", "(7)", "12%", "abc", "1.02E+11"])).tolist()
+    [1234.5, 3.0, -7.0, 12.0, nan, 102000000000.0]
+    """
+    are = matches(texts, NUMBER)
+    bare_texts = pc.replace_substring_regex(texts, r"[\s,$€£%()+]", "")
+    exponents = pc.replace_substring_regex(bare_texts, r"([eE])(\d)", r"\1+\2")
+    values = pc.cast(pc.if_else(pa.array(are), exponents, pa.scalar(None, texts.type)), pa.float64())
+    negative = are & matches(texts, r"^\s*\(.*\)\s*$")
+    found = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(negative, -found, found)
+
+
+def days(texts: pa.StringArray) -> NDArray[np.float64]:
+    """What the texts say as dates, in days of a year of 372, (T,); NaN where they are none.
+
+    >>> days(pa.array(["2024-01-02", "1/2/2024", "x"])).tolist()
+    [752960.0, 752960.0, nan]
+    """
+    year, month, day = _date_parts(texts)
+    return year * 372 + month * 31 + day - 1
+
+
+def impossible(texts: pa.StringArray) -> NDArray[np.bool_]:
+    """Which texts are written like dates that no calendar has, (T,).
+
+    >>> impossible(pa.array(["2042-13-45", "31/12/2020", "x"])).tolist()
+    [True, False, False]
+    """
+    year, month, day = _date_parts(texts)
+    return (np.minimum(month, day) > 12) | (np.maximum(month, day) > 31) | (np.minimum(month, day) < 1) | (year > 2200)
+
+
+def _date_parts(texts: pa.StringArray) -> tuple[NDArray[np.float64], ...]:
+    found = np.full((3, len(texts)), np.nan)
+    for pattern in (YEAR_FIRST, YEAR_LAST):
+        parts = pc.extract_regex(texts, pattern)
+        fields = (pc.cast(pc.struct_field(parts, name), pa.float64()) for name in ("y", "m", "d"))
+        each = np.stack([field.to_numpy(zero_copy_only=False) for field in fields])
+        found = np.where(np.isnan(found), each, found)
+    year = np.where(found[0] < 100, found[0] + np.where(found[0] < 50, 2000, 1900), found[0])
+    return year, found[1], found[2]

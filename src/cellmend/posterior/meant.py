@@ -1,0 +1,211 @@
+"""What a wrong cell may have been: hypotheses from its own text, from its column and from the columns beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from rapidfuzz.distance import OSA
+
+from cellmend.posterior import forms
+from cellmend.posterior.evidence import Portrait
+from cellmend.posterior.known import Known
+from cellmend.posterior.pairs import Codes
+from cellmend.posterior.spelling import WORD, Speller, Words
+
+# Where a hypothesis comes from: the text itself, its column, other columns, an expert, the network.
+SOURCES = (
+    "variant", "mojibake", "trimmed", "digits", "near", "word", "longer", "point", "sign",
+    "pair", "slip", "relation", "level", "number",
+)  # fmt: skip
+FIGURES = (
+    *SOURCES, "log_count", "log_more", "likeness", "agreeing", "pair_says", "pair_cells", "net_fit", "net_chance",
+    "net_width", "expert_sure", "same_outline", "own_length",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One thing that a cell may have been."""
+
+    meant: str
+    source: str
+    because: str  # in words, to go on with after "City is denver; "
+    sure: float = 0.0  # what an expert or the network says itself
+
+
+class Spellings:
+    """Hypotheses from the text of a cell and the other texts of its column, and look-ups by text for many cells."""
+
+    def __init__(self, known: Known) -> None:
+        self.known, self.texts = known, known.texts.to_pylist()
+        self.count = dict(zip(self.texts, known.counts.tolist(), strict=True))
+        self.place = {text: at for at, text in enumerate(self.texts)}
+        self._outlines: dict[str, float] = {}
+
+    def shares_of_outlines(self, texts: Iterable[str]) -> list[float]:
+        """The share of cells with the same outline as each text, found out once for each different text."""
+        texts = list(texts)
+        if new := [text for text in dict.fromkeys(texts) if text not in self._outlines]:
+            shapes = forms.shape(pa.array(new, pa.string()))
+            shares = self.known.shapes.total(forms.outline, shapes) / max(self.known.cells, 1)
+            self._outlines.update(zip(new, shares.tolist(), strict=True))
+        return [self._outlines[text] for text in texts]
+
+    @cached_property
+    def _forms(self) -> list[dict[str, str]]:
+        """By form the most frequent text that has it, without case and spaces, and letters and digits alone."""
+        order = np.argsort(-self.known.counts, kind="stable")
+        texts = self.known.texts.take(pa.array(order))
+        found = []
+        for form in (forms.folded, forms.bare):
+            best: dict[str, str] = {}
+            for key, text in zip(form(texts).to_pylist(), texts.to_pylist(), strict=True):
+                best.setdefault(key, text)
+            found.append(best)
+        return found
+
+    @cached_property
+    def _speller(self) -> Speller:
+        return Speller(self.texts, self.known.counts.astype(np.float64))
+
+    @cached_property
+    def _words(self) -> Speller:
+        words = Words.of(self.texts)
+        return Speller(words.words, words.counts(self.known.counts.astype(np.float64)))
+
+    def of(self, text: str) -> Iterator[Hypothesis]:
+        """What the text may have been, by itself and its column; never a text that is rarer."""
+        own, one = self.count.get(text, 0), pa.array([text])
+        for form, best in zip((forms.folded, forms.bare), self._forms, strict=True):
+            key = form(one)[0].as_py()
+            other = best.get(key)
+            if other is not None and other != text and self.count[other] > own and key:
+                yield self._said(other, "variant")
+        if forms.matches(one, forms.MOJIBAKE)[0] and forms.unmixed(text) != text:
+            yield Hypothesis(forms.unmixed(text), "mojibake", "its letters were read in another encoding")
+        trimmed = " ".join(text.split())
+        if trimmed != text and (own <= 1 or self.count.get(trimmed, 0) >= own):
+            yield Hypothesis(trimmed, "trimmed", "it has needless spaces")
+        yield from self._numbers(text, one)
+        near = self._speller.place_of(text)
+        if near >= 0:
+            yield self._said(self.texts[near], "near")
+        yield from self._by_word(text)
+        yield from self._longer(text, own)
+
+    def _said(self, meant: str, source: str) -> Hypothesis:
+        count = self.count[meant]
+        return Hypothesis(meant, source, f"probably {meant} ({count:,} row{'s' * (count != 1)})")
+
+    def _numbers(self, text: str, one: pa.StringArray) -> Iterator[Hypothesis]:
+        value = forms.numbers(one)[0]
+        if np.isnan(value) and not self.known.holds_dates:
+            digits = forms.as_digits(one)
+            if np.isfinite(forms.numbers(digits)[0]) and any(letter.isdigit() for letter in text):
+                yield Hypothesis(digits[0].as_py(), "digits", f"probably {digits[0].as_py()}, with letters for digits")
+        if np.isfinite(value) and value != 0 and not self.known.holds_dates:
+            for power in (-3, -2, -1, 1, 2, 3):
+                if moved := _moved(text, power):
+                    yield Hypothesis(moved, "point", f"{moved} with the decimal point moved")
+            if turned := _turned(text):
+                yield Hypothesis(turned, "sign", f"{turned} with the other sign")
+
+    def _by_word(self, text: str) -> Iterator[Hypothesis]:
+        words = self._words
+        for found in WORD.finditer(text):
+            word = found[0].lower()
+            near = words.place_of(word)
+            if near >= 0 and words.counts[near] > 2 * words.count_of(word):
+                meant = _in_case(words.known[near], found[0])
+                whole = text[: found.start()] + meant + text[found.end() :]
+                rows = int(words.counts[near])
+                yield Hypothesis(whole, "word", f"{found[0]} is probably {meant} ({rows:,} row{'s' * (rows != 1)})")
+
+    def _longer(self, text: str, own: int) -> Iterator[Hypothesis]:
+        if len(text) < 3:
+            return
+        longer = [
+            other for other, count in self.count.items() if count > own and other != text and other.startswith(text)
+        ]
+        if longer:
+            meant = max(longer, key=self.count.__getitem__)
+            share = self.count[meant] / sum(self.count[each] for each in longer)
+            count = self.count[meant]
+            yield Hypothesis(meant, "longer", f"cut off, probably {meant} ({count:,} row{'s' * (count != 1)})", share)
+
+
+def _moved(text: str, power: int) -> str | None:
+    """A plain number with its decimal point moved, None if it would end in nothing but more zeros.
+
+    >>> _moved("31.8", -1), _moved("5", 1), _moved("1,200", 1)
+    ('3.18', '50', None)
+    """
+    try:
+        number = Decimal(text.strip()).scaleb(power)
+    except InvalidOperation:
+        return None
+    return format(number.normalize(), "f") if number.is_finite() and abs(number.adjusted()) < 25 else None
+
+
+def _turned(text: str) -> str | None:
+    """A number with the other sign."""
+    bare = text.strip()
+    return bare[1:] if bare.startswith("-") else f"-{bare}" if bare[:1].isdigit() or bare.startswith(".") else None
+
+
+def _in_case(word: str, like: str) -> str:
+    """A word in the case of another one."""
+    if like.isupper():
+        return word.upper()
+    return word.capitalize() if like[:1].isupper() else word
+
+
+def told_by_pairs(portrait: Portrait, codes: Codes, row: int, column: int) -> Hypothesis | None:
+    """What the column that goes most surely with this one says the value was."""
+    told = portrait.pairs.told(codes, row, column)
+    if told is None:
+        return None
+    partner, value, said, cells = told
+    beside = portrait.columns[partner].texts[int(codes[row, partner])].as_py()
+    meant = portrait.columns[column].texts[value].as_py()
+    because = f"for {portrait.columns[partner].name} {beside} it is {meant} in {said} of {cells} rows"
+    return Hypothesis(meant, "pair", because, said / (cells + 1))
+
+
+def figures_of(
+    text: str,
+    hypotheses: Sequence[Hypothesis],
+    column: Spellings,
+    supports: Sequence[tuple[float, int]],
+    fits: Sequence[float],
+) -> np.ndarray:
+    """Figures of each hypothesis about one cell, (H, FIGURES); `supports` is what the cell's partners say of each, and
+    `fits` how well the row fits each, log p against the best, NaN if the network does not say."""
+    own = max(column.count.get(text, 0), 1)
+    agreeing = Counter(each.meant for each in hypotheses)
+    usual = column.shares_of_outlines(each.meant for each in hypotheses)
+    figures = np.zeros((len(hypotheses), len(FIGURES)))
+    for at, (each, (says, cells), fit) in enumerate(zip(hypotheses, supports, fits, strict=True)):
+        longest, count = max(len(text), len(each.meant), 1), column.count.get(each.meant, 0)
+        figures[at, SOURCES.index(each.source)] = 1.0
+        figures[at, len(SOURCES) :] = (
+            np.log1p(count),
+            np.log((count + 0.5) / own),
+            1 - OSA.distance(text[: forms.LONGEST], each.meant[: forms.LONGEST]) / longest,
+            agreeing[each.meant] - 1,
+            says,
+            np.log1p(cells),
+            0.0 if np.isnan(fit) else min(max(fit, -12.0), 0.0),
+            float(not np.isnan(fit)),
+            0.0,
+            each.sure,
+            usual[at],
+            np.log1p(len(text)),
+        )
+    return figures

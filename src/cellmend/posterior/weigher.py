@@ -1,0 +1,156 @@
+"""The weigher: from the evidence of a cell, its column, its row and its table to the odds of each family of causes.
+
+Its weights were learned once, from public tables spoiled in many ways (benchmarks/prior), and are part of the package.
+Shapes: N rows, D columns, E sorts of evidence, F families, W width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
+
+FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
+WIDTH = 64
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a table looked like when it was learned from, so that any piece of it is judged as the whole is."""
+
+    columns: Tensor  # (D, W) mean of its cells
+    table: Tensor  # (W,) mean of the columns
+    rates: Tensor  # (D, F) how often each family of causes acts in each column
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value.tolist() for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> Context:
+        return cls(**{name: torch.tensor(value, dtype=torch.float64) for name, value in entry.items()})
+
+
+class Weigher(nn.Module):
+    """Weighs evidence; one small network for all tables."""
+
+    middle: Tensor  # (E,) of each sort of evidence
+    spread: Tensor  # (E,)
+
+    def __init__(self, evidence: int, repair_figures: int, families: int = len(FAMILIES), width: int = WIDTH) -> None:
+        super().__init__()
+        self.repairs = RepairWeigher(repair_figures, families)
+        self.register_buffer("middle", torch.zeros(evidence))
+        self.register_buffer("spread", torch.ones(evidence))
+        self.first, self.second = nn.Linear(evidence, 2 * width), nn.Linear(2 * width, width)
+        self.of_cell, self.of_column = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width, bias=False)
+        self.of_row = nn.Linear(2 * width, 2 * width, bias=False)
+        self.of_table = nn.Linear(width, 2 * width, bias=False)
+        self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
+        self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
+        self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
+        self.log_sharing = nn.Parameter(torch.full((families,), 2.0))  # and those that hold to the rest of the table
+
+    def look(self, evidence: Tensor) -> Tensor:
+        """Each cell by itself, (N, D, W)."""
+        x = (evidence - self.middle) / self.spread
+        return F.gelu(self.second(F.gelu(self.first(x))))
+
+    def context(self, evidence: Tensor, observed: Tensor) -> Context:
+        """What the columns and the table look like, and how often each family acts in each column."""
+        cells = self.look(evidence)
+        columns = _mean(cells, observed, 0)
+        table = columns.mean(0)
+        ratios = self._ratios(cells, observed, columns, table)
+        return Context(columns, table, self.rates(ratios, observed))
+
+    def forward(self, evidence: Tensor, observed: Tensor, context: Context) -> Tensor:
+        """Log probability of right, and of each family, (N, D, 1 + F)."""
+        ratios = self._ratios(self.look(evidence), observed, context.columns, context.table)
+        return posterior(ratios, context.rates)
+
+    def _ratios(self, cells: Tensor, observed: Tensor, columns: Tensor, table: Tensor) -> Tensor:
+        """Log of how much likelier each family explains a cell than that it is right, (N, D, F)."""
+        rows = self.of_row(torch.cat([_mean(cells, observed, 1), _most(cells, observed)], -1))
+        mixed = self.of_cell(cells) + self.of_column(columns) + rows.unsqueeze(1) + self.of_table(table)
+        return self.odds(F.gelu(self.inner(F.gelu(mixed))))
+
+    def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
+        """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
+        table believing in each other."""
+        seen = observed.unsqueeze(-1).to(ratios.dtype)  # (N, D, 1)
+        cells = seen.sum(0)  # (D, 1)
+        prior, belief, sharing = self.log_prior.exp(), self.log_belief.exp(), self.log_sharing.exp()
+        rates = prior.expand(len(cells), -1)
+        for _ in range(ROUNDS):
+            caused = (posterior(ratios, rates)[..., 1:].exp() * seen).sum(0)  # (D, F)
+            shared = (prior * belief + caused.sum(0)) / (belief + cells.sum(0))
+            rates = (prior * belief + shared * sharing + caused) / (belief + sharing + cells)
+        return rates
+
+
+class RepairWeigher(nn.Module):
+    """How probable a hypothesis about a wrong cell is, from figures about it and the families of causes."""
+
+    middle: Tensor  # (figures + F,)
+    spread: Tensor  # (figures + F,)
+
+    def __init__(self, figures: int, families: int = len(FAMILIES)) -> None:
+        super().__init__()
+        self.register_buffer("middle", torch.zeros(figures + families))
+        self.register_buffer("spread", torch.ones(figures + families))
+        self.first, self.second = nn.Linear(figures + families, WIDTH // 2), nn.Linear(WIDTH // 2, 1)
+
+    def forward(self, figures: Tensor) -> Tensor:
+        """Log odds that each hypothesis is right, (H,)."""
+        return self.second(F.gelu(self.first((figures - self.middle) / self.spread)))[:, 0]
+
+    @torch.no_grad()
+    def chances(self, figures: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each hypothesis, (H,), each worked out by itself."""
+        found: NDArray[np.float64] = self(torch.from_numpy(figures).double()).sigmoid().numpy()
+        return found
+
+
+def posterior(ratios: Tensor, rates: Tensor) -> Tensor:
+    """Log probability of right and of each family, (N, D, 1 + F), by Bayes' rule from log likelihood ratios (N, D, F)
+    and rates (D, F)."""
+    rates = rates.clamp_min(LOWEST_RATE)
+    wrong = rates.sum(-1, keepdim=True)
+    rates = rates * (MOST_WRONG / wrong).clamp_max(1.0)
+    right = torch.log1p(-rates.sum(-1)).expand(ratios.shape[:-1]).unsqueeze(-1)
+    return torch.cat([right, ratios + rates.log()], -1).log_softmax(-1)
+
+
+def _mean(cells: Tensor, observed: Tensor, axis: int) -> Tensor:
+    """Mean over observed cells along an axis."""
+    seen = observed.unsqueeze(-1).to(cells.dtype)
+    return (cells * seen).sum(axis) / seen.sum(axis).clamp_min(1)
+
+
+def _most(cells: Tensor, observed: Tensor) -> Tensor:
+    """The highest of each row's observed cells, (N, W)."""
+    return torch.where(observed.unsqueeze(-1), cells, -1.0).amax(1)
+
+
+@cache
+def learned() -> Weigher:
+    """The weigher that the package brings along."""
+    return weigher_of(load(resources.files("cellmend.posterior").joinpath("weigher.safetensors").read_bytes()))
+
+
+def weigher_of(tensors: Mapping[str, Tensor]) -> Weigher:
+    """A weigher with these weights, in double precision."""
+    weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - len(FAMILIES)).double()
+    weigher.load_state_dict({key: value.double() for key, value in tensors.items()})
+    return weigher.eval().requires_grad_(False)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cellmend.benchmark.families import family_of, is_kept
+from cellmend.benchmark.vandal import RIGHT, none_of_it, recurring, vandalise
+from cellmend.benchmark.vandal_kinds import NAMES, Column, case_of
+from cellmend.benchmark.vandal_numbers import flip_sign, number, same, shift_point, wrong_date
+from cellmend.benchmark.vandal_words import add_spaces, change_case, cut_off, mangle, slip, swap
+from cellmend.errors import UnknownNameError
+
+TOWNS = ("Springfield", "Riverside Park", "Oakland Hills", "Greenville", "Montréal")
+
+
+def towns(rows: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "town": rng.choice(TOWNS, rows),
+            "length": [f"{value:.2f}" for value in rng.normal(50, 10, rows)],
+            "visits": [str(value) for value in rng.integers(10, 5000, rows)],
+            "opened": [f"{y}-{m:02d}-{d:02d}" for y, m, d in rng.integers((1990, 1, 1), (2020, 13, 29), (rows, 3))],
+            "gaps": np.where(rng.random(rows) < 0.5, "", "Northern District"),
+            "key": [str(value) for value in range(rows)],
+        }
+    )
+    return table.astype(object)
+
+
+def test_marked_are_exactly_the_cells_that_changed() -> None:
+    clean = towns()
+    dirty, marks = vandalise(clean, np.random.default_rng(1), share=0.1)
+    assert ((dirty != clean).to_numpy() == (marks != RIGHT)).all()
+    assert list(dirty.columns) == list(clean.columns)
+
+
+def test_the_same_generator_spoils_the_same_cells() -> None:
+    one, other = (vandalise(towns(), np.random.default_rng(5)) for _ in range(2))
+    assert one[0].equals(other[0])
+    assert (one[1] == other[1]).all()
+
+
+def test_empty_cells_stay_empty_and_none_is_made() -> None:
+    clean = towns()
+    dirty, _ = vandalise(clean, np.random.default_rng(2), share=0.3)
+    assert ((dirty.apply(lambda own: own.str.strip()) == "") == (clean == "")).all(axis=None)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.3])
+def test_about_the_share_asked_for_is_wrong(share: float) -> None:
+    clean = towns(1000)
+    _, marks = vandalise(clean, np.random.default_rng(3), share=share)
+    assert (marks != RIGHT).sum() == pytest.approx(share * (clean != "").to_numpy().sum(), rel=0.1, abs=1)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_each_kind_spoils_something_and_only_as_itself(kind: str) -> None:
+    _, marks = vandalise(towns(), np.random.default_rng(4), share=0.02, kinds=[kind])
+    assert set(np.unique(marks)) == {RIGHT, NAMES.index(kind)}
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="one is 'tpyo'"):
+        vandalise(towns(), np.random.default_rng(0), share=0.1, kinds=["tpyo"])
+
+
+def test_running_numbers_get_no_slips_of_people() -> None:
+    _, marks = vandalise(towns(), np.random.default_rng(6), share=0.2, kinds=["one digit", "spaces"])
+    assert (marks[:, 5] == RIGHT).all()
+
+
+def test_habits_recur_in_a_column_and_single_cells_do_not() -> None:
+    marks = np.full((1000, 2), RIGHT, dtype=np.int8)
+    marks[:20, 0], marks[0, 1] = NAMES.index("case"), NAMES.index("case")
+    assert recurring(marks).sum() == 20
+    _, made = vandalise(towns(1000), np.random.default_rng(7), share=0.05)
+    assert recurring(made).sum() > 0.3 * (made != RIGHT).sum()
+
+
+def test_what_the_clean_column_has_none_of() -> None:
+    clean = pd.DataFrame({"x": ["5", "-3", "7"], "y": ["5", "3", "7"], "w": ["ROME", "Oslo", "Lima"]}, dtype=object)
+    dirty = pd.DataFrame({"x": ["-5", "-3", "7"], "y": ["-5", "3", "999"], "w": ["ROME", "OSLO", "lima"]}, dtype=object)
+    sign, sentinel, case = (NAMES.index(name) for name in ("sign", "sentinel", "case"))
+    marks = np.array([[sign, sign, RIGHT], [RIGHT, RIGHT, case], [RIGHT, sentinel, case]], dtype=np.int8)
+    assert none_of_it(clean, dirty, marks).tolist() == [
+        [False, True, False],  # x has a negative number, y has none
+        [False, False, False],  # ROME is in capitals, too
+        [False, True, True],
+    ]
+
+
+def test_kinds_on_texts() -> None:
+    rng = np.random.default_rng(0)
+    assert change_case("USA", rng, 0.0) == "usa"
+    assert change_case("Permitted Work", rng, 0.5) == "pERMITTED wORK"
+    assert mangle("Montréal", rng, 0.5) == "MontrÃ©al"
+    assert sorted(swap("abcd", rng, 0.0)) == list("abcd")
+    assert len(slip("Oslo", rng, 0.3)) == 4
+    assert slip("Oslo", rng, 0.3)[0] == "O"
+    assert add_spaces("Oslo", rng, 0.8) == "Oslo "
+    assert "Springfield".startswith(cut_off("Springfield", rng, 0.0))
+
+
+def test_kinds_on_numbers_and_dates() -> None:
+    rng = np.random.default_rng(0)
+    assert flip_sign("-12.50", rng, 0.0) == "12.50"
+    assert flip_sign("0", rng, 0.0) == "0"
+    assert shift_point("12.5", rng, 0.0) == "125"
+    assert shift_point("12", rng, 0.2) == "1.2"
+    assert wrong_date("2019-04-03", rng, 0.0) == "2019-03-04"
+    assert wrong_date("3/14/2015", rng, 0.9) == "3/14/1015"
+    assert number("12e3") == 12000
+    assert number("1,5") is None
+    assert same("1.50", " 1.5")
+    assert not same("1.5", "1.6")
+
+
+def test_columns_know_what_they_hold() -> None:
+    table = towns()
+    town, length, _, opened, _, key = (Column(name, tuple(table[name])) for name in table)
+    assert town.worded
+    assert not town.measured
+    assert length.measured
+    assert opened.dated
+    assert not opened.worded
+    assert key.made_by_machine
+    assert [case_of(text) for text in ("USA", "usa", "New York", "nEW yORK", "McLean", "12")] == [
+        "upper", "lower", "title", "caps lock", "mixed", ""
+    ]  # fmt: skip
+
+
+def test_similar_tables_are_one_family_and_the_split_stays() -> None:
+    alike = (
+        ("git_technician_shifts_128_548498", "git_technician_shifts_511_501260"),
+        ("git_ir.model.access_102373_622504", "git_ir.model.access_104113_571709"),
+        ("git_MTF.dll.csv_3527476970_380525", "git_wslhost.exe.csv_4130548782_414252"),
+        ("git_PL1331LAH2DZKH_788495", "git_WD-WCC070198392_799801"),
+        ("gov_1.03_Patient_Transfer_of_Care_-_Stroke_detail_", "gov_1.03_Patient_Transfer_of_Care_-_Heart_Attack"),
+        ("gov_2013_Real_Property_Asset_Data", "gov_2017_Real_Property_Asset_Data.csv.gz"),
+    )
+    assert all(family_of(one) == family_of(other) for one, other in alike)
+    names = (
+        "gov_BLM_AZ_Roads",
+        "git_MTF.dll.csv_3527476970_380525",
+        "gov_Bridges",
+        "gov_Hypertension",
+        "git_test4_811279",
+    )
+    assert [is_kept(name) for name in names] == [False, True, True, True, False]
+    share = np.mean([is_kept(a + b + c) for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh"])
+    assert 0.28 < share < 0.39
