@@ -200,7 +200,7 @@ def test_on_a_table_with_clear_relations_most_errors_are_found() -> None:
     assert found.overall["avpr"] > 0.7
     assert found.overall["recall"] > 0.3
     assert found.overall["precision"] > 0.6
-    assert found.overall["repaired"] > 0.3
+    assert found.overall["repaired"] > 0.2  # only what is sure enough is repaired
     lines = found.baselines.to_pylist()
     assert [line["method"] for line in lines] == ["cellmend", "Marginals", "RVAE nll"]
     assert lines[0]["avpr"] == found.overall["avpr"]

@@ -50,16 +50,9 @@ OTHER = {
 }
 
 
-JUDGED_AS_TEXT = pytest.mark.xfail(
-    reason="Defect: the evidence of texts does not know that the column is written otherwise, and speaks against it",
-    strict=False,
-)
-DEFECTS = ("decimal comma", "gaps")
-
-
 @pytest.mark.parametrize(
     ("column", "change", "said"),
-    [pytest.param(*each, id=name, marks=[JUDGED_AS_TEXT] * (name in DEFECTS)) for name, each in OTHER.items()],
+    [pytest.param(*each, id=name) for name, each in OTHER.items()],
 )
 def test_a_column_in_another_notation_is_one_sentence_and_no_finding_more(mender, column, change, said) -> None:
     table = measured()

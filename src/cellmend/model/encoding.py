@@ -60,6 +60,7 @@ class EncodedTable:
 
     table: ReadTable
     cells: Cells  # (N, D)
+    whole: Cells | None = None  # with the cells that a first look took for missing; none with the methods of the paper
     figures: Figures | None = None  # evidence of all cells but for the network's; none with the methods of the paper
 
 

@@ -85,11 +85,11 @@ class Judge:
 
     def encode(self, table: ReadTable) -> EncodedTable:
         """The table as the network sees it, without the cells that a first look finds wrong, and its evidence."""
-        figures, weighing = None, self.model.weighing
+        whole, figures, weighing = None, None, self.model.weighing
         if self.hides and weighing is not None:
-            self.model.encoder.encode(table)  # refuses what no look may hide, such as a column of another type
+            whole = self.model.encoder.encode(table)
             table, figures = weighing.first_look.look(table, weighing.weigher)
-        return EncodedTable(table, self.model.encoder.encode(table), figures)
+        return EncodedTable(table, self.model.encoder.encode(table), whole, figures)
 
     # ------------------------------------------------------------ of cells
 
@@ -110,7 +110,7 @@ class Judge:
     def posterior(self, encoded: EncodedTable) -> Posterior:
         """What all evidence together says of each cell."""
         look, weigher = self.weighing.first_look, self.weighing.weigher
-        found = look.posterior(evidence_of(encoded), weigher).beside(self._of_network(encoded))
+        found = look.posterior(evidence_of(encoded), weigher).beside_network(self._of_network(encoded))
         found = found.beside(constant_odds(encoded.table))
         asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
         return replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
@@ -119,8 +119,16 @@ class Judge:
         """Log odds that each cell is wrong by the network, (N, all columns); -inf where it says nothing."""
         odds = np.full((encoded.table.rows, len(encoded.table.names)), -np.inf)
         if self.model.encoder.columns:
-            own = self._score(encoded, self._log_odds)[0]
-            known = (encoded.cells.observed & encoded.cells.values.isfinite()).cpu().numpy()
+            cells = encoded.cells if encoded.whole is None else encoded.whole
+            own, hidden = (
+                self._score(encoded, self._log_odds)[0],
+                (cells.observed & ~encoded.cells.observed).cpu().numpy(),
+            )
+            rows = np.flatnonzero(hidden.any(axis=1))
+            if len(rows):  # what a first look hid is judged too, hidden like any other cell
+                shown = replace(encoded, cells=cells[torch.from_numpy(rows)])
+                own[rows] = np.where(hidden[rows], self._score(shown, self._log_odds)[0], own[rows])
+            known = (cells.observed & cells.values.isfinite()).cpu().numpy()
             odds[:, self.model.encoder.positions] = np.where(known, own, -np.inf)
         return odds
 

@@ -60,14 +60,15 @@ def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Mo
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
     """Encoding and an untrained network, and what to train on: all but the cells that a first look finds wrong."""
-    look, figures = None, None
+    look, figures, given = None, None, table
     if settings.repair_method == "hidden":
         TableEncoder.fit(reader.schema, table, robust=settings.binned)  # refuses what no look may hide
         look, table, figures = FirstLook.learn(table, learned())
     encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
-    encoded = EncodedTable(table, encoder.encode(table), figures)
+    whole = None if look is None else encoder.encode(given)
+    encoded = EncodedTable(table, encoder.encode(table), whole, figures)
     cells = sample(encoded.cells, settings, seed).to(device)
     room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
     room = torch.where(room.isnan(), room, standing_out(room))

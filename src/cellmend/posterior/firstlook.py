@@ -26,9 +26,9 @@ class FirstLook:
     def learn(cls, table: ReadTable, weigher: Weigher) -> tuple[FirstLook, ReadTable, Figures]:
         """From a table; with it the table without the cells that are probably wrong, and the evidence of all cells."""
         portrait, coded = Portrait.learn(table.arrow)
-        figures = portrait.figures(coded).with_more(expert_evidence(table))
+        figures = portrait.figures(coded, rows_alone=table.frame.is_array).with_more(expert_evidence(table))
         look = cls(portrait, context_of(weigher, figures))
-        doubtful = look.posterior(figures, weigher).suspicion >= DOUBTFUL
+        doubtful = look.posterior(figures, weigher).of_text >= DOUBTFUL
         doubtful &= 2 * doubtful.sum(axis=0) < figures.observed.sum(axis=0)  # a column must keep something to learn
         return look, table.without(doubtful), figures
 
@@ -39,12 +39,13 @@ class FirstLook:
         for place, name in enumerate(table.names):  # of columns that are written otherwise than learned nothing is said
             if name in table.otherwise or isinstance(table.notations.get(name), Unread):
                 coded[place] = coded[place].silent
-        figures = self.portrait.figures(coded, rows_alone=table.rows_alone).with_more(expert_evidence(table))
+        alone = table.rows_alone or table.frame.is_array  # the rows of an array have no order
+        figures = self.portrait.figures(coded, rows_alone=alone).with_more(expert_evidence(table))
         return self.without_doubtful(table, figures, weigher), figures
 
     def without_doubtful(self, table: ReadTable, figures: Figures, weigher: Weigher) -> ReadTable:
-        """The table with the cells that are more probably wrong than right taken for missing."""
-        return table.without(self.posterior(figures, weigher).suspicion >= DOUBTFUL)
+        """The table with the cells that are wrong by their text, more probably than not, taken for missing."""
+        return table.without(self.posterior(figures, weigher).of_text >= DOUBTFUL)
 
     def posterior(self, figures: Figures, weigher: Weigher) -> Posterior:
         """What the evidence says of each cell before the network speaks."""

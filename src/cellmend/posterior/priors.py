@@ -16,3 +16,4 @@ LEARNED_ROWS = 5_000  # of a table that tell what its columns look like on the w
 WEIGHED_CELLS = 30_000  # at once: some 30 MB
 TOGETHER = 32  # rows are weighed by multiples of these: processors treat the last few otherwise than the others
 MOST_WRONG = 0.95  # of a column: none is wrong throughout, or nothing would tell what is right
+EXCUSED = 2.0  # log odds of right by the network from which on it excuses a number: one in eight may be wrong

@@ -151,6 +151,7 @@ def learned() -> Weigher:
 
 def weigher_of(tensors: Mapping[str, Tensor]) -> Weigher:
     """A weigher with these weights, in double precision."""
-    weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - len(FAMILIES)).double()
+    with torch.random.fork_rng(devices=[]):  # first weights are drawn, and thrown away
+        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - len(FAMILIES)).double()
     weigher.load_state_dict({key: value.double() for key, value in tensors.items()})
     return weigher.eval().requires_grad_(False)
