@@ -106,7 +106,6 @@ def test_one_cell_tells_no_notation() -> None:
     assert written_otherwise(pa.table({"n": ["1,5"]}), {"n": Numbers()}) == {}
 
 
-@JUDGED_AS_TEXT
 @pytest.mark.parametrize("output", ["scores.parquet", "scores"], ids=["file", "folder"])
 def test_scoring_reads_the_new_notation_too(mender, tmp_path: Path, output: str) -> None:
     table = measured()

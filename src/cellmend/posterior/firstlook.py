@@ -37,7 +37,7 @@ class FirstLook:
         evidence of all cells."""
         coded = [Coded.of(column) for column in table.arrow.columns]
         for place, name in enumerate(table.names):  # of columns that are written otherwise than learned nothing is said
-            if name in table.otherwise or isinstance(table.notations.get(name), Unread):
+            if name in table.adapted or isinstance(table.notations.get(name), Unread):
                 coded[place] = coded[place].silent
         alone = table.rows_alone or table.frame.is_array  # the rows of an array have no order
         figures = self.portrait.figures(coded, rows_alone=alone).with_more(expert_evidence(table))

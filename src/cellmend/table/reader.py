@@ -92,6 +92,7 @@ class TableReader:
     notations: Notations
     checks: Checks
     relations: tuple[Relation, ...] = ()
+    adapted: tuple[str, ...] = ()  # columns that are read in another notation than the one learned
 
     @classmethod
     def fit(
@@ -124,7 +125,8 @@ class TableReader:
         reader, otherwise = (self, {}) if rows_alone or frame.is_array else self.adapted_to(frame.arrow)
         notations = reader._notations_for(frame, rows_alone=rows_alone)
         understood = understand(frame.arrow, notations)
-        table = ReadTable(frame, understood, notations, otherwise=otherwise, rows_alone=rows_alone)
+        adapted = frozenset(reader.adapted)
+        table = ReadTable(frame, understood, notations, otherwise=otherwise, adapted=adapted, rows_alone=rows_alone)
         return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
@@ -144,7 +146,8 @@ class TableReader:
         """The reader of columns that are written so; texts that it knows of them tell nothing."""
         if not notations:
             return self
-        return replace(self, notations={**self.notations, **notations}, checks=self.checks.without(notations))
+        known, adapted = {**self.notations, **notations}, (*self.adapted, *notations)
+        return replace(self, notations=known, checks=self.checks.without(notations), adapted=adapted)
 
     def followed_by(self, table: ReadTable) -> TableReader:
         """The reader that also knows what is usual in newer rows."""

@@ -60,6 +60,7 @@ class ReadTable:
     suspects: tuple[Suspect, ...] = ()
     vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
+    adapted: frozenset[str] = frozenset()  # columns that are read in another notation than the one learned
     rows_alone: bool = False  # is each row judged by itself, whatever others stand beside it?
 
     @property
