@@ -53,7 +53,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def job(folder: Path) -> jobs.Job:
     source = read_file(folder / "table.csv")
-    mender = CellMender(epochs=60, hidden_dim=32, latent_dim=8, embedding_dim=4, random_state=0, repair_from=0.01)
+    mender = CellMender(epochs=60, hidden_dim=32, latent_dim=8, embedding_dim=4, random_state=0, repair_from=0.3)
     return jobs.judge(source, mender, TOP, jobs.fit(source, mender), time.perf_counter())
 
 

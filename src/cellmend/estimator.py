@@ -67,7 +67,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
     threshold : cells at least this suspicious are flagged.
-    repair_from : of the flagged cells those at least this suspicious are repaired; the others are left for a person.
+    repair_from : flagged cells whose repair is at least this probable are repaired; others are left for a person.
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.

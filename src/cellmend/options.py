@@ -42,7 +42,7 @@ TopOption = Annotated[int | None, typer.Option(min=1, help="Flag this many cells
 RepairFromOption = Annotated[
     float | None,
     typer.Option(
-        "--repair-from", help="Change only flagged cells of at least this suspicion. [default: 0.9, or the model's]"
+        "--repair-from", help="Change only cells whose repair is at least this probable. [default: 0.9, or the model's]"
     ),
 ]
 ProtectOption = Annotated[

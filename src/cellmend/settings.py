@@ -250,7 +250,7 @@ class Caution:
     {'protect': ('price',)}
     """
 
-    repair_from: float | None = None  # least suspicion
+    repair_from: float | None = None  # least probability of a repair
     protect: tuple[str, ...] = ()  # columns that are flagged, but never changed
 
     def __post_init__(self) -> None:

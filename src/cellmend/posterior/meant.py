@@ -94,7 +94,7 @@ class Spellings:
             yield Hypothesis(trimmed, "trimmed", "it has needless spaces")
         yield from self._numbers(text, one)
         near = self._speller.place_of(text)
-        if near >= 0:
+        if near >= 0 and _letters(self.texts[near]) != _letters(text):  # other digits are another number, not a slip
             yield self._said(self.texts[near], "near")
         yield from self._by_word(text)
         yield from self._longer(text, own)
@@ -138,6 +138,15 @@ class Spellings:
             share = self.count[meant] / sum(self.count[each] for each in longer)
             count = self.count[meant]
             yield Hypothesis(meant, "longer", f"cut off, probably {meant} ({count:,} row{'s' * (count != 1)})", share)
+
+
+def _letters(text: str) -> str:
+    """A text without its digits.
+
+    >>> _letters("AB-12") == _letters("AB-13")
+    True
+    """
+    return "".join(letter for letter in text if not letter.isdigit())
 
 
 def _moved(text: str, power: int) -> str | None:
