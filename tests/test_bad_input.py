@@ -45,7 +45,7 @@ def replaced(name, row, value) -> pd.DataFrame:
             pl.LazyFrame({"a": [1.0, 2.0]}),
             r"must be in memory; this one is lazy. Hint: pass table.collect\(\)",
         ),
-        (pd.DataFrame({"a": ["x"] * 9}), "every column is left out. Hint"),
+        (pd.DataFrame({"a": [None] * 9}), "every column is empty, of another type or declared as ignore. Hint"),
         (
             pd.DataFrame(np.eye(3, 1200)).add_prefix("c"),
             "at most 1,000 columns to learn from; this one has 1,200. Hint",

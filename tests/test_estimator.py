@@ -457,6 +457,7 @@ def test_findings_have_the_agreed_columns_worst_first(fitted: CellMender, table)
         "reason",
         "cause",
         "repair_probability",
+        "contradiction",
     ]
     assert findings["suspicion"].is_monotonic_decreasing
     assert (findings["suspicion"] >= 0.5).all()

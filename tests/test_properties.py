@@ -84,7 +84,7 @@ def test_any_table_survives(
         try:
             mender.fit(given_table)
         except SchemaError as error:
-            if "every column is left out" not in str(error):
+            if "every column is" not in str(error):
                 raise
             return
     before = as_rows(given_table)

@@ -1,5 +1,6 @@
 """Learn the weigher: spoil public tables, work out the evidence of their cells, train, and write the weights.
 
+    python -m benchmarks.prior.learn words                     the words of those tables, written into the package
     python -m benchmarks.prior.learn gather WORK --jobs 14     spoiled tables and their evidence, resumable
     python -m benchmarks.prior.learn train WORK --epochs 12    the weigher, written into the package
 
@@ -13,33 +14,38 @@ import argparse
 import hashlib
 import json
 import multiprocessing
-import os
+import re
 import sys
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
-from typing import cast
+from random import Random
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend import CellMender
-from cellmend.benchmark.families import is_kept
-from cellmend.errors import CellmendError
+from cellmend.benchmark.families import family_of, is_kept
+from cellmend.benchmark.wild import corpus_folder
 from cellmend.findings.finder import Finder
 from cellmend.findings.hypotheses import joined
 from cellmend.findings.wording import Wording
-from cellmend.model.judge import Judge, evidence_of
-from cellmend.posterior.evidence import NAMES, Figures, Portrait
-from cellmend.posterior.experts import EXPERTS
+from cellmend.model.judge import Judge, seen_of
+from cellmend.posterior.evidence import NAMES, Figures
+from cellmend.posterior.firstlook import FirstLook
+from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon, never_seen
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher
+from cellmend.posterior.weigher import FAMILIES, NETWORK, RepairWeigher, Weigher, learned
 from cellmend.table.frames import read_frame
+from cellmend.table.reader import TableReader
 
+from .made import made_table
 from .spoil import KINDS, Spoiled, spoil
 
 SEED = 0
@@ -53,11 +59,18 @@ NOISE = (
     "unrounded_noise",
     "other_level",
 )  # as papers plant it
-NOISY = 0.2  # of the spoiled tables have nothing but such noise
+NOISY = 0.25  # of the spoiled tables have nothing but such noise
+RATE = 2e-3  # of learning, at its highest
 MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept
-MOST_CELLS = 20_000  # of a spoiled table: more teach little
-Example = tuple[Tensor, Tensor, Tensor, Tensor]  # evidence, seen, family, kind
-WEIGHTS = Path(__file__).parents[2] / "src" / "cellmend" / "posterior" / "weigher.safetensors"
+MOST_CELLS = 12_000  # of a spoiled table: more teach little
+MADE, MADE_TABLES = "made_", 60  # tables that were not published but made
+MEASURED = "abda_"  # tables of numbers; those that the paper's experiments are not about
+NUMBERS_AGAIN = 7  # times more in the second part of training: few published tables are of numbers that go together
+NUMBERS = tuple(f"{MEASURED}{name}" for name in ("breast", "satellite", "shuttle", "thyroid", "pen_local", "aloi"))
+Example = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # evidence, seen, family, kind, network
+WHOLE_WORD = re.compile(r"\b[^\W\d_]{3,}\b")
+PACKAGE = Path(__file__).parents[2] / "src" / "cellmend" / "posterior"
+WEIGHTS, WORDS = PACKAGE / "weigher.safetensors", PACKAGE / "words.gz"
 
 
 def say(sentence: str) -> None:
@@ -68,7 +81,7 @@ def say(sentence: str) -> None:
 
 def corpus() -> list[Path]:
     """The tables of the corpus, in order."""
-    return sorted((Path(os.environ["CELLMEND_DATA"]) / "corpus").glob("*.csv.gz"))
+    return sorted(corpus_folder().glob("*.csv.gz"))
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -81,6 +94,35 @@ def generator(name: str, turn: int) -> np.random.Generator:
     return np.random.default_rng([SEED, turn + 1000, int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")])
 
 
+def words_of(table: pd.DataFrame) -> set[str]:
+    """The different words of a table, but not letters among digits, as identifiers have."""
+    texts = (text for name in table for text in table[name].unique().tolist())
+    return {word for text in texts for word in WHOLE_WORD.findall(text.lower())}
+
+
+def learn_words() -> None:
+    """Count in how many families of tables each word stands, and write the list into the package."""
+    seen: dict[str, set[str]] = {}
+    for path in corpus():
+        if not is_kept(path.name):
+            seen.setdefault(family_of(path.name), set()).update(words_of(read(path)))
+    count = Counter(word for words in seen.values() for word in words)
+    WORDS.write_bytes(Lexicon(dict(count)).to_bytes())
+    say(f"{sum(times >= LEAST_FAMILIES for times in count.values())} words of {len(seen)} families")
+
+
+def table_of(path: Path, rng: np.random.Generator) -> pd.DataFrame:
+    """A table to be spoiled: made, measured (usual rows and some columns of one), or published."""
+    if path.name.startswith(MADE):
+        return made_table(rng)
+    table = read(path)
+    if not path.name.startswith(MEASURED):
+        return table
+    usual = table[table.iloc[:, -1] == "0"].iloc[:, :-1].sample(frac=1, random_state=int(rng.integers(2**31)))
+    columns = np.sort(rng.permutation(usual.shape[1])[: int(rng.integers(5, 13))])
+    return usual.iloc[:, columns].reset_index(drop=True)
+
+
 def gather(path: Path, turn: int, folder: Path, network: bool) -> str:
     """Spoil one table and write the evidence of its cells, and what may have been meant by the wrong ones."""
     target = folder / f"{path.name.removesuffix('.csv.gz')}.{turn}.npz"
@@ -88,12 +130,14 @@ def gather(path: Path, turn: int, folder: Path, network: bool) -> str:
         return f"{target.name}: there already"
     warnings.simplefilter("ignore")
     start, rng = time.perf_counter(), generator(path.name, turn)
-    table = read(path)
-    rows = min(len(table), max(MOST_CELLS // max(table.shape[1], 1), 100))
+    table, of_numbers = table_of(path, rng), path.name.startswith((MADE, MEASURED))
+    rows = min(len(table), max((1 + of_numbers) * MOST_CELLS // max(table.shape[1], 1), 100))
     first = int(rng.integers(len(table) - rows + 1))
-    without = [name for name in KINDS if name not in NOISE] if rng.random() < NOISY else []
+    noisy = rng.random() < (0.5 if of_numbers else NOISY)
+    without = [name for name in KINDS if name not in NOISE] if noisy else []
     spoiled = spoil(table.iloc[first : first + rows].reset_index(drop=True), rng, without=without)
-    figures, repairs, right = with_network(spoiled, rng) if network else without_network(spoiled)
+    with never_seen(words_of(table)):
+        figures, said, repairs, right = with_network(spoiled, rng) if network else by_experts(spoiled)
     kept = np.sort(rng.permutation(len(figures))[:MOST_ROWS])
     temporary = target.with_suffix(".part")
     with temporary.open("wb") as file:
@@ -103,6 +147,7 @@ def gather(path: Path, turn: int, folder: Path, network: bool) -> str:
             seen=figures.observed[kept],
             family=spoiled.family[kept],
             kind=spoiled.kind[kept],
+            network=said[kept].astype(np.float16),
             repairs=repairs.astype(np.float32),
             right=right,
         )
@@ -111,26 +156,24 @@ def gather(path: Path, turn: int, folder: Path, network: bool) -> str:
     return f"{target.name}: {figures.codes.shape}, {wrong:.3f} wrong, {took:.1f} s"
 
 
-Gathered = tuple[Figures, np.ndarray, np.ndarray]  # evidence, figures of hypotheses (H, k), which are right (H,)
+# Evidence, what the network says (N, D, K), figures of hypotheses (H, k), which are right (H,).
+Gathered = tuple[Figures, np.ndarray, np.ndarray, np.ndarray]
 
 
-def without_network(spoiled: Spoiled) -> Gathered:
-    """Evidence of a table while experts are silent, and no hypotheses."""
-    portrait, coded = Portrait.learn(read_frame(spoiled.dirty).arrow)
-    figures = portrait.figures(coded)
-    silent = np.zeros((*figures.codes.shape, len(EXPERTS)))
-    return figures.with_more(silent), np.zeros((0, len(FIGURES) + len(FAMILIES))), np.zeros(0, dtype=bool)
+def by_experts(spoiled: Spoiled) -> Gathered:
+    """Evidence of a table with what experts say, before any network, and no hypotheses."""
+    _, table = TableReader.fit(read_frame(spoiled.dirty), None)
+    figures = FirstLook.learn(table, learned())[1].figures
+    said, hypotheses = np.zeros((*figures.codes.shape, len(NETWORK))), np.zeros((0, len(FIGURES) + len(FAMILIES)))
+    return figures, said, hypotheses, np.zeros(0, dtype=bool)
 
 
 def with_network(spoiled: Spoiled, rng: np.random.Generator) -> Gathered:
     """Evidence of a table with what experts say, and hypotheses about wrong cells by a network fitted to it."""
-    try:
-        mender = CellMender(random_state=0, device="cpu").fit(spoiled.dirty)
-    except CellmendError:  # nothing but prose
-        return without_network(spoiled)
+    mender = CellMender(random_state=0, device="cpu").fit(spoiled.dirty)
     judge = Judge(mender.model_, mender.settings())
     encoded = judge.encode(mender.model_.reader.read(read_frame(spoiled.dirty)))
-    figures = evidence_of(encoded)
+    figures = seen_of(encoded).figures
     wrong = np.argwhere(spoiled.family > 0)
     flagged = np.zeros(spoiled.family.shape, dtype=bool)
     flagged[tuple(rng.permutation(wrong)[:MOST_REPAIRS].T)] = True
@@ -140,7 +183,12 @@ def with_network(spoiled: Spoiled, rng: np.random.Generator) -> Gathered:
     for cell, own in zip(asked, hypotheses, strict=True):
         truth = str(spoiled.clean.iat[cell.row, cell.place])
         right += [same(each.meant, truth, near=each.source == "number") for each in own]
-    return figures, joined(posterior, asked, described), np.array(right, dtype=bool)
+    return (
+        figures,
+        judge.of_network(encoded, judge.weighing.tails),
+        joined(posterior, asked, described),
+        np.array(right, dtype=bool),
+    )
 
 
 def same(text: str, truth: str, *, near: bool) -> bool:
@@ -167,7 +215,11 @@ def gather_all(folder: Path, jobs: int, turns: int, every: int, kept: bool, netw
     folder.mkdir(parents=True, exist_ok=True)
     paths = [path for path in corpus() if is_kept(path.name) == kept][::every]
     turned = range(-turns, 0) if network else range(turns)
+    if not kept:
+        paths += [Path(f"{MADE}{number:03}") for number in range(0, MADE_TABLES, every)]
+        paths += [corpus_folder().parent / f"{name}.csv.gz" for name in NUMBERS]
     todo = [(path, turn, folder, network) for turn in turned for path in paths]
+    Random(SEED).shuffle(todo)  # noqa: S311 (an interrupted run leaves a fair sample)
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for done, line in enumerate(pool.imap_unordered(gather_one, todo), 1):
             if done % 50 == 0 or "Error" in line:
@@ -177,20 +229,26 @@ def gather_all(folder: Path, jobs: int, turns: int, every: int, kept: bool, netw
 class Examples:
     """Spoiled tables as tensors on one device."""
 
-    def __init__(self, folders: list[Path], device: torch.device) -> None:
+    def __init__(self, paths: list[Path], device: torch.device) -> None:
         self.tables: list[Example] = []
         self.repairs: list[tuple[Tensor, Tensor]] = []
-        for path in [path for folder in folders for path in sorted(folder.glob("*.npz"))]:
+        self.of_numbers = [at for at, path in enumerate(paths) if path.name.startswith((MADE, MEASURED))]
+        for path in paths:
             with np.load(path) as parts:
                 if "right" in parts and len(parts["right"]):
                     self.repairs.append((torch.from_numpy(parts["repairs"]), torch.from_numpy(parts["right"])))
-                names = ("evidence", "seen", "family", "kind")
+                names = ("evidence", "seen", "family", "kind", "network")
                 self.tables.append(cast(Example, tuple(torch.from_numpy(parts[name]).to(device) for name in names)))
 
     def scale(self) -> tuple[Tensor, Tensor]:
         """Middle and spread of each sort of evidence, over a sample of the tables."""
-        some = torch.cat([e[s][:: max(int(s.sum()) // 2000, 1)].float() for e, s, _, _ in self.tables])
+        some = torch.cat([e[s][:: max(int(s.sum()) // 2000, 1)].float() for e, s, *_ in self.tables])
         return some.mean(0), some.std(0).clamp_min(0.05)
+
+
+def is_aside(name: str) -> bool:
+    """Is a spoiled table of the families on which choices are tried out, one in six?"""
+    return int.from_bytes(hashlib.sha256(family_of(name).encode()).digest()[:4], "big") % 6 == 0
 
 
 def some_rows(table: Example, most: int = 400) -> Example:
@@ -204,9 +262,9 @@ def some_rows(table: Example, most: int = 400) -> Example:
 
 def loss_of(weigher: Weigher, table: Example) -> Tensor:
     """How badly the posterior foretells which cells are wrong and by which family."""
-    evidence, seen, family, _ = some_rows(table)
-    evidence = evidence.float()
-    logs = weigher(evidence, seen, weigher.context(evidence, seen))[seen]
+    evidence, seen, family, _, network = some_rows(table)
+    evidence, network = evidence.float(), network.float()
+    logs = weigher(evidence, seen, network, weigher.context(evidence, seen, network))[seen]
     family = family[seen].long()
     wrong = family > 0
     right, any_family = logs[:, 0], logs[:, 1:].logsumexp(-1)
@@ -215,30 +273,48 @@ def loss_of(weigher: Weigher, table: Example) -> Tensor:
     return (binary.sum() + 0.3 * which.sum()) / len(family) ** 0.5 / 10
 
 
-def train(examples: Examples, epochs: int, device: torch.device, seed: int = SEED, rate: float = 2e-3) -> Weigher:
-    """The weigher that foretells best what was done to the tables."""
+def train(examples: Examples, epochs: int, device: torch.device, start: Path | None, seed: int = SEED) -> Weigher:
+    """The weigher that foretells best what was done to the tables: first by all of them, then with as many tables that
+    a network was fitted to as others, and those of numbers again and again. It goes on from `start`, if given."""
     torch.manual_seed(seed)
     weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(device)
-    weigher.middle, weigher.spread = examples.scale()
-    steps = epochs * len(examples.tables)
-    optimiser = torch.optim.AdamW(weigher.parameters(), lr=rate, weight_decay=1e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps // 4 + 1, pct_start=0.1)
-    order, total, start = torch.Generator().manual_seed(seed), 0.0, time.perf_counter()
+    if start is None:
+        weigher.middle, weigher.spread = examples.scale()
+    else:
+        weigher.load_state_dict({name: value.float() for name, value in load_file(start).items()})
+    climb(weigher, examples.tables, epochs, RATE, seed)
+    fitted = [table for table in examples.tables if bool((table[-1][..., 0] > 0).any())]
+    others = [table for table in examples.tables if not bool((table[-1][..., 0] > 0).any())]
+    numbers = [examples.tables[at] for at in examples.of_numbers] * NUMBERS_AGAIN
+    if fitted:
+        climb(weigher, [*fitted, *others[: len(fitted)], *numbers], max(epochs // 2, 1), RATE / 3, seed + 1)
+    return weigher
+
+
+def climb(weigher: Weigher, tables: list[Example], epochs: int, rate: float, seed: int) -> None:
+    """Train by these tables in an order drawn anew for each epoch, four of them a step."""
+    steps = epochs * (len(tables) // 4)
+    of_all = (weigher.by_network, weigher.by_experts)  # few numbers that are the same for all cells take larger steps
+    single = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, *(each.weight for each in of_all)]
+    others = [each for each in weigher.parameters() if all(each is not other for other in single)]
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": single, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [rate, 10 * rate], total_steps=steps + 1, pct_start=0.1)
+    order, total, start = torch.Generator().manual_seed(seed), torch.zeros(()), time.perf_counter()
     for epoch in range(epochs):
-        for step, at in enumerate(torch.randperm(len(examples.tables), generator=order).tolist()):
-            loss = loss_of(weigher, examples.tables[at])
+        total = torch.zeros((), device=weigher.middle.device)
+        for step, at in enumerate(torch.randperm(len(tables), generator=order).tolist()):
+            loss = loss_of(weigher, tables[at])
             (loss / 4).backward()
-            total += float(loss.detach())
+            total += loss.detach()
             if step % 4 == 3:
                 torch.nn.utils.clip_grad_norm_(weigher.parameters(), 1.0)
                 optimiser.step()
                 optimiser.zero_grad()
                 schedule.step()
-        say(
-            f"epoch {epoch + 1}: loss {total / len(examples.tables):.4f}, {time.perf_counter() - start:.0f} s",
-        )
-        total = 0.0
-    return weigher
+        optimiser.zero_grad()
+        took = time.perf_counter() - start
+        say(f"epoch {epoch + 1}: loss {float(total) / len(tables):.4f}, {took:.0f} s")
 
 
 def train_repairs(weigher: RepairWeigher, examples: Examples, device: torch.device, epochs: int = 40) -> None:
@@ -271,8 +347,9 @@ def report(weigher: Weigher, examples: Examples) -> None:
     from sklearn.metrics import average_precision_score
 
     kinds, scores, aps, f1s = list(KINDS), [], [], []
-    for evidence, seen, family, kind in examples.tables:
-        logs = weigher(evidence.float(), seen, weigher.context(evidence.float(), seen))[seen]
+    for halves, seen, family, kind, said in examples.tables:
+        evidence, network = halves.float(), said.float()
+        logs = weigher(evidence, seen, network, weigher.context(evidence, seen, network))[seen]
         suspicion, wrong = (1 - logs[:, 0].exp()).double().cpu().numpy(), (family[seen] > 0).cpu().numpy()
         scores.append((suspicion, wrong, kind[seen].cpu().numpy()))
         flags = flagged(suspicion, 0.1)
@@ -321,8 +398,8 @@ def write(weigher: Weigher, target: Path, provenance: dict[str, object]) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("gather", "train", "report"))
-    parser.add_argument("work", type=Path)
+    parser.add_argument("what", choices=("words", "gather", "train"))
+    parser.add_argument("work", type=Path, nargs="?")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--every", type=int, default=1)
@@ -331,14 +408,21 @@ def main() -> None:
     parser.add_argument("--network", action="store_true")
     parser.add_argument("--also", type=Path, nargs="*", default=[])
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--aside", action="store_true", help="learn from five families of six, report on the sixth")
     parser.add_argument("--output", type=Path, default=WEIGHTS)
     asked = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if asked.what == "words":
+        learn_words()
+        return
     if asked.what == "gather":
         gather_all(asked.work, asked.jobs, asked.turns, asked.every, asked.kept, asked.network)
         return
-    examples = Examples([asked.work, *asked.also], device)
-    weigher = train(examples, asked.epochs, device)
+    paths = [path for folder in (asked.work, *asked.also) for path in sorted(folder.glob("*.npz"))]
+    aside = [path for path in paths if asked.aside and is_aside(path.name)]
+    examples = Examples([path for path in paths if path not in set(aside)], device)
+    weigher = train(examples, asked.epochs, device, asked.start)
     train_repairs(weigher.repairs, examples, device)
     provenance = {
         "evidence": NAMES,
@@ -346,9 +430,11 @@ def main() -> None:
         "seed": SEED,
         "epochs": asked.epochs,
         "tables": len(examples.tables),
+        "start": asked.start and hashlib.sha256(asked.start.read_bytes()).hexdigest()[:16],
     }
     write(weigher, asked.output, provenance)
-    report(weigher, Examples([asked.report], device) if asked.report else examples)
+    judged = sorted(asked.report.glob("*.npz")) if asked.report else aside
+    report(weigher, Examples(judged, device) if judged else examples)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ _ALL = text_errors.KINDS | value_errors.KINDS | place_errors.KINDS
 KINDS: dict[str, Kind] = {name: kind for family in FAMILIES for name, kind in _ALL.items() if kind.family == family}
 _FAMILY_OF = np.array([0, *(1 + FAMILIES.index(kind.family) for kind in KINDS.values())], np.int8)
 _LEAST, _MOST = 0.0005, 0.35  # share of wrong cells
-_CLEAN = 0.12  # of calls
+_MANY = 0.03  # wrong cells at least in a table that has many
+_DENSE = 0.45  # of calls with many
+_CLEAN = 0.15  # of calls
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def spoil(table: pd.DataFrame, rng: np.random.Generator, *, without: Collection[
     grid = Grid(table, KINDS)
     kinds = [kind for kind in KINDS.values() if kind.name not in without and kind.family not in without]
     if dice.random() >= _CLEAN and grid.usable and kinds:
-        share = _LEAST * (_MOST / _LEAST) ** dice.random()
+        share = dice.uniform(_MANY, _MOST) if dice.random() < _DENSE else _LEAST * (_MOST / _LEAST) ** dice.random()
         wanted = max(round(share * sum(len(column.filled) for column in grid.usable)), 1)
         _Scenario(grid, kinds, dice).play(wanted)
     dtype = table.dtypes.iloc[0] if table.dtypes.nunique() == 1 else object
@@ -72,8 +74,10 @@ class _Scenario:
 
     def play(self, wanted: int) -> None:
         """Spoil about so many cells, at least one if any can be."""
-        layouts: list[Callable[[int], int]] = [self._scattered, self._habits, self._rows, self._by_column]
-        chosen = self.dice.choices([*layouts, None], (3, 4, 1, 2, 2))[0] if self.columns else self._scattered
+        layouts: list[Callable[[int], int]] = [
+            self._scattered, self._habits, self._rows, self._by_column, self._throughout
+        ]  # fmt: skip
+        chosen = self.dice.choices([*layouts, None], (3, 4, 1, 2, 4, 2))[0] if self.columns else self._scattered
         if chosen:
             chosen(wanted)
         else:
@@ -167,6 +171,20 @@ class _Scenario:
             most = min(wanted * share / sum(shares), 0.6 * len(column.filled))
             for kind in kinds:
                 done += self._habit(column, kind, max(round(most / len(kinds)), 1), dice.random() < 0.5)
+        return done
+
+    def _throughout(self, wanted: int) -> int:
+        """All columns, or most, alike: each has the same share of wrong cells, by one kind or a few."""
+        dice, done = self.dice, 0
+        part = dice.uniform(0.3, 1.2)
+        columns = [column for column in self.columns if dice.random() < part] or self.columns[:1]
+        share, several = wanted / sum(len(column.filled) for column in columns), dice.random() < 0.3
+        for column in columns:
+            kinds = [self._draw(column) for _ in range(1 + 2 * several)]
+            most = min(share, 0.5) * len(column.filled) / len(kinds)
+            for kind in kinds:
+                rows = dice.sample(column.filled, len(column.filled))
+                done += kind.spoil(self.grid, column, rows, dice, most=max(round(most), 1))
         return done
 
     def _rows(self, wanted: int) -> int:

@@ -180,7 +180,7 @@ def clean(
     else:
         job, written = jobs.clean(source, mender, wanted)
         teller.job(job, written, copied=not dry_run)
-        fail_for(watch.reasons(findings=len(job.mended.found)))
+        fail_for(watch.reasons(findings=job.findings))
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -361,7 +361,7 @@ def repair(
         for path, write in written.items():
             write(job, path)
         teller.job(job, list(written), findings=False, copied=not dry_run)
-        fail_for(watch.reasons(findings=len(job.mended.found)))
+        fail_for(watch.reasons(findings=job.findings))
 
 
 @app.command()
@@ -393,7 +393,7 @@ def report(
     job = _judge(table, asked, loaded(model, device, quiet), model, threshold, teller)
     job.write_report(output)
     teller.job(job, [output], findings=False, copied=False)
-    fail_for(watch.reasons(findings=len(job.mended.found)))
+    fail_for(watch.reasons(findings=job.findings))
 
 
 @app.command()
@@ -433,7 +433,7 @@ def rules(
 @app.command()
 def evaluate(
     table: TableArgument,
-    share: Annotated[float, typer.Option(help="Share of the rows that get errors.")] = 0.05,
+    share: Annotated[float, typer.Option(help="Share of the cells that get errors.")] = 0.02,
     fdr: FdrOption = None,
     baselines: Annotated[
         str, typer.Option("--baselines", help='Other methods to compare with, such as "Marginals,LightGBM,RVAE".')

@@ -90,13 +90,14 @@ class Teller:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
             Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
-        from cellmend.findings.finding import say_sure
+        from cellmend.findings.finding import say_contradictions, say_sure
 
-        flagged, rows = len(job.mended.found), job.source.table.num_rows
-        found = say_flagged(flagged, rows * job.source.table.num_columns, str(job.threshold))
+        flagged, rows, contradictions = len(job.mended.flagged), job.source.table.num_rows, job.mended.contradictions
+        cells, by_itself = rows * job.source.table.num_columns, " by itself" if contradictions else ""
+        found = say_flagged(flagged, cells, str(job.threshold), by_itself)
         sure = f"; {say_sure(job.mended.expected_false, rows)}" if flagged else ""
         made = [say_repaired(job.repaired, flagged - job.repaired, copied=copied)] if flagged else []
-        told = [f"{found}{sure}.", *made]
+        told = [f"{found}{sure}.", *made, *([say_contradictions(len(contradictions))] if contradictions else [])]
         self.notes([*told, *job.notes, f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s."])
 
     def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str], *, copied: bool) -> None:
@@ -158,14 +159,14 @@ def say_evaluated(overall: dict[str, float]) -> list[str]:
     ]
 
 
-def say_flagged(flagged: int, cells: int, threshold: str) -> str:
+def say_flagged(flagged: int, cells: int, threshold: str, by_itself: str = "") -> str:
     """How many cells look wrong.
 
     >>> say_flagged(1, 1200, "the 1 most suspicious"), say_flagged(0, 99, "the 1 most suspicious")
     ('1 of 1,200 cells looks wrong (the 1 most suspicious)', 'None of 99 cells looks wrong (the 1 most suspicious)')
     """
     many = f"{flagged:,} of {cells:,} cells {'looks' if flagged == 1 else 'look'} wrong"
-    return f"{many if flagged else f'None of {cells:,} cells looks wrong'} ({threshold})"
+    return f"{many if flagged else f'None of {cells:,} cells looks wrong{by_itself}'} ({threshold})"
 
 
 def say_repaired(repaired: int, left: int, *, copied: bool) -> str:
@@ -201,7 +202,9 @@ def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
     from cellmend.table.values import rounded_text, shortened
 
     shown = Shown(title=f"Most suspicious cells of {name}")
-    for title in ("row", "column", "value", "suspicion", "repair", "expected"):
+    numbered = any(line.contradiction for line in findings)
+    titles = ("row", "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
+    for title in titles:
         shown.add_column(title, justify="left" if title == "column" else "right")
     for line in findings:
         expected = (
@@ -209,5 +212,6 @@ def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
         )
         repair = "" if line.repair is None else shortened(line.repair)
         cells = (line.row, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
-        shown.add_row(*(Text(str(cell)) for cell in cells))  # Text: nothing in it is taken for markup
+        number = [line.contradiction or ""] if numbered else []
+        shown.add_row(*(Text(str(cell)) for cell in (*cells, *number)))  # Text: nothing in it is taken for markup
     return shown

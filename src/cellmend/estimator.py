@@ -300,10 +300,11 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self, X: Any, fdr: float | None = None, *, suspicion: float | None = None, top: int | None = None
     ) -> Any:
         """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
-        low, high, reason, cause; a DataFrame of the kind of X.
+        low, high, reason, cause, repair_probability, contradiction; a DataFrame of the kind of X.
 
         Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
         share of false alarms at most that; with `top` so many. Where nothing says what a cell was it has no repair.
+        Cells of which one is wrong, and nothing tells which, have a line each and one number: a contradiction.
         """
         return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=False).findings
 

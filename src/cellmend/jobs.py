@@ -66,6 +66,11 @@ class Job:
     model: str = ""  # name of the file that the model came from; none if it was fitted to this table
 
     @property
+    def findings(self) -> int:
+        """How many there are, each contradiction counted once."""
+        return len(self.mended.flagged) + len(self.mended.contradictions)
+
+    @property
     def repaired(self) -> int:
         """How many cells have a repair."""
         return sum(finding.repair is not None for finding in self.mended.found)
@@ -76,7 +81,8 @@ class Job:
             "table": self.source.name,
             "rows": self.source.table.num_rows,
             "columns": self.source.table.num_columns,
-            "flagged": len(self.mended.found),
+            "flagged": len(self.mended.flagged),
+            "contradictions": len(self.mended.contradictions),
             "expected_false": round(self.mended.expected_false, 3),
             "repaired": self.repaired,
             "threshold": str(self.threshold),
@@ -114,7 +120,8 @@ class Job:
             name=self.source.name,
             when=datetime.now().astimezone(),
             seconds=self.seconds,
-            flagged=len(self.mended.found),
+            flagged=len(self.mended.flagged),
+            contradictions=len(self.mended.contradictions),
             expected_false=self.mended.expected_false,
             repaired=self.repaired,
             settings=settings,
@@ -236,7 +243,9 @@ def _training_notes(mender: CellMender, rows: int) -> Iterator[str]:
     """What a person should know about how a model was trained on a table of this many rows."""
     if mender.train_rows is not None and rows > mender.train_rows:
         yield f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored."
-    if len(mender.history_) < mender.epochs:
+    if not mender.encoder_.columns:
+        yield "No column varies and holds numbers or categories: no network was trained, texts alone were judged."
+    elif len(mender.history_) < mender.epochs:
         why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"
         yield f"Training stopped {why}, after {len(mender.history_)} of {mender.epochs} epochs."
 

@@ -188,6 +188,10 @@ class Settings:
 
 # ---------------------------------------------------------------- which cells are flagged
 
+Floats = NDArray[np.float64]
+Spans = tuple[Floats, Floats]  # of contradictions: probability, largest suspicion of a cell
+NO_SPANS: Spans = (np.zeros(0), np.zeros(0))
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -225,16 +229,23 @@ class Threshold:
             return f"at most {100 * self.fdr:g} % false alarms expected"
         return f"the {self.top:,} most suspicious" if self.top else f"suspicion of at least {self.suspicion:g}"
 
-    def cutoff(self, suspicion: NDArray[np.float64]) -> float:
-        """The least suspicion that is flagged, from that of all cells of a table in any shape."""
+    def cutoff(self, suspicion: NDArray[np.float64], contradictions: Spans = NO_SPANS) -> float:
+        """The least suspicion that is flagged, from that of all cells of a table in any shape.
+
+        A contradiction counts once, with the probability that one of its cells is wrong.
+        """
         if self.fdr is not None:
-            return fdr_cutoff(suspicion, self.fdr)
+            return fdr_cutoff(suspicion, self.fdr, contradictions)
         if self.top is not None:
-            most = min(int(self.top), suspicion.size)
+            most = min(int(self.top) + len(contradictions[0]), suspicion.size)  # each explained by a cell at most
             if not most:
                 return math.inf
-            least = float(np.partition(suspicion, suspicion.size - most, axis=None)[-most])
-            return max(least, math.ulp(0.0))  # what is beyond doubt is never flagged
+            own = np.partition(suspicion, suspicion.size - most, axis=None)[-most:]
+            levels, flagged, _ = _by_cutoff(own, contradictions)
+            enough = levels[flagged >= self.top]
+            return max(
+                float((enough if len(enough) else levels[-1:])[0]), math.ulp(0.0)
+            )  # what is beyond doubt is never flagged
         return float(self.suspicion or 0.0)
 
     def flag(self, suspicion: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -298,10 +309,12 @@ class FailIf:
         return said
 
 
-def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
-    """The least suspicion such that of the cells from it on at most the share `fdr` is expected to be clean.
+def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float, contradictions: Spans = NO_SPANS) -> float:
+    """The smallest cutoff with an expected share of false alarms of at most `fdr`.
 
-    It is never below one half: many sure errors would else allow for cells that are probably right.
+    It is never below one half: many sure errors would else allow for cells that are probably right. A contradiction is
+    one false alarm or none while the cutoff lies between its probability and the largest suspicion of its cells; below
+    that its cells stand for themselves.
 
     >>> fdr_cutoff(np.array([0.99, 0.95, 0.8, 0.3]), 0.1)
     0.8
@@ -309,9 +322,21 @@ def fdr_cutoff(suspicion: NDArray[np.float64], fdr: float) -> float:
     inf
     >>> fdr_cutoff(np.array([1.0] * 99 + [0.6, 0.1]), 0.1)
     0.6
+    >>> fdr_cutoff(np.array([0.8, 0.4, 0.4]), 0.11, (np.array([0.98]), np.array([0.4])))
+    0.8
     """
-    levels, counts = np.unique(suspicion[suspicion >= LEAST_FLAGGED], return_counts=True)
-    levels, counts = levels[::-1], counts[::-1]
-    clean = np.cumsum(counts * (1 - levels)) / np.cumsum(counts)  # rises
-    allowed = np.searchsorted(clean, fdr + 1e-12, side="right")
-    return float(levels[allowed - 1]) if allowed else math.inf
+    levels, flagged, expected = _by_cutoff(suspicion[suspicion >= LEAST_FLAGGED], contradictions)
+    allowed = np.flatnonzero((expected <= (fdr + 1e-12) * flagged) & (levels >= LEAST_FLAGGED))
+    return float(levels[allowed[-1]]) if len(allowed) else math.inf
+
+
+def _by_cutoff(cells: NDArray[np.float64], contradictions: Spans) -> tuple[Floats, Floats, Floats]:
+    """Every cutoff from the largest on, how many cells and contradictions it flags, and how many of them are expected
+    to be false alarms."""
+    together, explained = contradictions
+    levels = np.concatenate([cells, together, explained])
+    counts = np.repeat([1, 1, -1], [len(cells), len(together), len(explained)])
+    false = np.concatenate([1 - cells, 1 - together, together - 1])
+    levels, place = np.unique(-levels, return_inverse=True)
+    flagged, expected = (np.cumsum(np.bincount(place, each, len(levels)), dtype=np.float64) for each in (counts, false))
+    return -levels, flagged, expected

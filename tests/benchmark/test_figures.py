@@ -305,3 +305,18 @@ def test_a_file_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="must hold one JSON object per line"):
         write_report(write_results(tmp_path, [], end="[1]\nnull\n"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_layouts_logs_dirt_and_decisions_are_tables_of_means(tmp_path: Path) -> None:
+    """Their measures are no measures of the paper: 0.5 and 0.7 have the mean 0.6."""
+    layouts = [a_run("layouts", seed=s, all_cells_ap=0.5 + s / 5, found_share=0.2, false_share=0.1) for s in (0, 1)]
+    found = {"precision": 0.9, "recall": 0.4, "best_f1": 0.6, "repaired_right": 0.3, "found_by_kind": {"typo": [1, 2]}}
+    dirt = [a_run("dirt", table=f"some/{name}", level=None, f1=f1, **found) for name, f1 in (("a", 0.5), ("b", 0.7))]
+    answered = {f"{name} {when}": 0.25 for name in ("f1", "repair_f1", "precision") for when in ("without", "5 rows")}
+    page = report(tmp_path, [*layouts, *dirt, a_run("log", table="log", level=None, f1=0.8, **found),
+                             a_run("decisions", table="some/a", level=None, **answered)])  # fmt: skip
+    assert cells(page, "gaussian") == ["0.05", "0.600", "0.200", "0.100"]
+    assert cells(page[page.index('id="dirt"') :], "some") == ["2", "0.900", "0.400", "0.600", "0.600", "0.300"]
+    assert cells(page[page.index('id="decisions"') :], "some") == ["1", *["0.250"] * 6]
+    assert "f1 5 rows" in page
+    assert cells(page, "log")[3] == "0.800"

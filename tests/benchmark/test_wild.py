@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 from cellmend.benchmark import judging, wild
 from cellmend.benchmark.families import is_kept
 from cellmend.benchmark.foreign import tab_err_errors
-from cellmend.benchmark.judging import Answer, Outcome, Spoiled, Task, measure, spoil
+from cellmend.benchmark.judging import Answer, Spoiled, Task, measure, spoil
+from cellmend.benchmark.metrics import scores
+from cellmend.benchmark.results import Outcome
 from cellmend.benchmark.vandal import RIGHT
 from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.benchmark.wild import Plan, kept_tables, main, run_wild
@@ -23,7 +25,6 @@ from cellmend.benchmark.wild_summary import (
     flags_per_thousand,
     pooled,
     recall_by_kind,
-    scores,
     summary,
     sure_cells,
 )

@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from cellmend import CellMender, load
-from cellmend.errors import DecisionError, SettingError
+from cellmend import PAPER, CellMender, load
+from cellmend.errors import DecisionError, ModelFileError, SettingError
 from tests.conftest import SMALL
 from tests.decisions.conftest import harvest, verdict
 
@@ -84,6 +84,31 @@ def test_what_was_taught_is_kept_in_the_model_file(untaught: CellMender, fields:
     again = load(tmp_path / "m.cellmend")
     assert np.array_equal(suspicion(again, fields), suspicion(learned, fields))
     assert again.findings(fields).equals(learned.findings(fields))
+
+
+def test_decisions_that_were_learned_from_other_evidence_are_refused_with_a_sentence(
+    untaught: CellMender, fields: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = {"names": list(fields), "known": [], "portrait": {"habits": []}, "repairs": []}
+    monkeypatch.setattr("cellmend.decisions.taught.Taught.to_json", lambda self: entry)
+    taught(untaught, fields).save(tmp_path / "old.cellmend")
+    with pytest.raises(ModelFileError, match=r"old.cellmend learned its decisions from evidence that this cellmend no"):
+        load(tmp_path / "old.cellmend")
+
+
+def test_decisions_reach_cells_that_are_alike_with_the_methods_of_the_paper(fields: pd.DataFrame) -> None:
+    mender = taught(CellMender(**PAPER | SMALL).fit(fields), fields)
+    flagged = suspicion(mender, fields)[:, 1] >= 0.5
+    assert (flagged == fields["weight"].str.endswith(" lb"))[list(TWENTY)].all()
+    assert (flagged == fields["weight"].str.endswith(" lb"))[20:].mean() > 0.9
+
+
+def test_decisions_about_a_column_to_ignore_hold_for_their_own_cells_alone(fields: pd.DataFrame) -> None:
+    table = fields.assign(size=np.arange(len(fields)) % 7)
+    mender = taught(CellMender(**SMALL, schema={"weight": "ignore"}).fit(table), table)
+    after = suspicion(mender, table)[:, 1]
+    assert after[:20].tolist() == fields["weight"].str.endswith(" lb")[:20].astype(float).tolist()
+    assert not after[20:].any()
 
 
 def test_a_newer_table_is_judged_by_what_was_taught(untaught: CellMender, fields: pd.DataFrame) -> None:
@@ -230,10 +255,10 @@ def test_decisions_about_odd_cells_are_not_taken_for_what_holds_of_all_others() 
 
 
 def test_questions_are_about_undecided_cells_of_several_columns(untaught: CellMender, fields: pd.DataFrame) -> None:
-    asked = taught(untaught, fields).questions(fields, 12)
+    asked = taught(untaught, fields, range(4)).questions(fields, 12)
     assert len(asked) == 12
     assert set(asked["column"]) == {"crop", "weight"}
-    assert not ((asked["column"] == "weight") & (asked["row"] < 20)).any()
+    assert not ((asked["column"] == "weight") & (asked["row"] < 4)).any()
     assert (asked["speaks_for"] >= 0).all()
     assert len(set(zip(asked["row"], asked["column"], strict=True))) == 12
     for row, column, value in zip(asked["row"], asked["column"], asked["value"], strict=True):

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from cellmend.decisions.habits import TRAITS, Coded, Habits, shape_of
-from cellmend.decisions.repairs import Given, Way, best_company, learn_repairs, ways_from
-
-PAIRS = ("rarest_pair", "usual_pairs")
+from cellmend.decisions.repairs import Given, Partner, Repairs, Way, ways_from
+from cellmend.posterior.known import Coded, Known
 
 
-def habits_of(texts: list[str]) -> Habits:
-    different = list(dict.fromkeys(texts))
-    return Habits.of(Coded(different, np.array([different.index(text) for text in texts])))
+def known(texts: list[str]) -> Known:
+    return Known.of("column", Coded.of(pa.chunked_array([pa.array(texts)])))
+
+
+def given(text: str, repair: str, guess: str | None = None, beside: str = "") -> Given:
+    return Given(text, repair, guess, {0: beside})
+
+
+def meant(repairs: Repairs, text: str, column: list[str], beside: str = "") -> str | None:
+    return repairs.meant([(text, beside)], known(column)).get((text, beside))
 
 
 @pytest.mark.parametrize(
@@ -47,72 +49,47 @@ def test_a_part_of_a_word_or_number_tells_nothing_of_others(text: str, repair: s
 
 
 def test_a_way_that_was_wrong_elsewhere_is_not_gone() -> None:
-    given = [Given("12 oz", "12", "", None), Given("9 oz", "8", "", None)]
-    assert Way("end", " oz", "") not in [way for way, _ in learn_repairs(given, {}).ways]
+    assert Way("end", " oz", "") not in Repairs.learn([given("12 oz", "12"), given("9 oz", "8")], []).ways
 
 
 def test_what_is_rewritten_may_look_as_the_given_repairs_do() -> None:
-    wrong = habits_of(["12.0 oz.", "16.0 oz.", "24.0 oz."] * 5)
-    told = learn_repairs([Given("12.0 oz.", "12", "", None), Given("16.0 oz.", "16", "", None)], {})
-    assert told.meant("24.0 oz.", "", wrong) == "24"
-    assert told.meant("x.0 oz.", "", wrong) is None
+    wrong = ["12.0 oz.", "16.0 oz.", "24.0 oz."] * 5
+    told = Repairs.learn([given("12.0 oz.", "12"), given("16.0 oz.", "16")], [])
+    assert meant(told, "24.0 oz.", wrong) == "24"
+    assert meant(told, "x.0 oz.", wrong) is None
 
 
 def test_that_cells_should_be_empty_is_told_and_no_guess_of_it() -> None:
-    given = [Given("N/A", "", "", None), Given("N/A", "", "", None)]
-    assert learn_repairs(given, {}).meant("N/A", "", None) == ""
+    assert meant(Repairs.learn([given("N/A", ""), given("N/A", "")], []), "N/A", ["x"]) == ""
 
 
 def test_ways_must_be_better_than_the_model() -> None:
-    known = habits_of(["12", "13", "14"] * 5)
-    guessed = [Given("12 oz", "12", "", "12"), Given("13 oz", "13", "", "13"), Given("x", "14", "", "14")]
-    assert learn_repairs([Given("12 oz", "12", "", "99")], {}).meant("15 oz", "", known) == "15"
-    assert learn_repairs(guessed, {}).ways == ()
+    numbers = ["12", "13", "14"] * 5
+    guessed = [given("12 oz", "12", "12"), given("13 oz", "13", "13"), given("x", "14", "14")]
+    assert meant(Repairs.learn([given("12 oz", "12", "99")], []), "15 oz", numbers) == "15"
+    assert Repairs.learn(guessed, []).ways == ()
 
 
-def test_what_company_has_is_meant_if_it_was_so_before() -> None:
-    told = learn_repairs([Given("9:10", "9:00", "AA-1", None)], {"AA-1": "9:00", "AA-2": "8:00"})
-    assert told.meant("8:07", "AA-2", None) == "8:00"
-    assert told.meant("8:07", "AA-3", None) is None
+def test_what_a_partner_tells_is_meant_if_it_was_so_before() -> None:
+    flight = Partner(0, {"AA-1": "9:00", "AA-2": "8:00"})
+    told = Repairs.learn([given("9:10", "9:00", beside="AA-1")], [Partner(1, {"AA-1": "7:00"}), flight])
+    assert told.partner == flight
+    assert meant(told, "8:07", [], "AA-2") == "8:00"
+    assert meant(told, "8:07", [], "AA-3") is None
+    assert Repairs.learn([given("9:10", "9:05", beside="AA-1")], [flight]).partner is None
 
 
-def test_cells_that_are_held_to_be_wrong_do_not_count_as_company() -> None:
-    flight, time = Coded(["AA-1"], np.zeros(5, dtype=np.int64)), Coded(["9:00", "9:10"], np.array([0, 0, 1, 1, 1]))
-    assert best_company(flight, time, np.ones(5)) == {"AA-1": "9:10"}
-    assert best_company(flight, time, np.array([1, 1, 0.1, 0.1, 0.1])) == {"AA-1": "9:00"}
+def test_the_surer_of_ways_and_partner_goes_first() -> None:
+    flight = Partner(0, {"AA-1": "9:00", "AA-2": "8:00"})
+    twice = [given("9:00 x", "9:00", beside="AA-1"), given("8:00 x", "8:00", beside="AA-2")]
+    times = ["7:00", "8:00", "9:00"] * 5
+    assert meant(Repairs.learn(twice, [flight]), "7:00 x", times, "AA-2") == "7:00"
+    also = [*twice, given("5:00 x", "9:00", beside="AA-1")]
+    assert meant(Repairs.learn(also, [flight]), "7:00 x", times, "AA-2") == "8:00"
 
 
-def test_traits_are_the_same_in_every_process_to_the_last_digit() -> None:
-    program = """
-from tests.decisions.test_repairs import habits_of
-texts = [f"{name} street {number}" for number, name in enumerate(["Main", "Mill", "Church", "Station"] * 5)]
-print(habits_of(texts).traits(texts).tobytes().hex())
-"""
-    said = [
-        subprocess.run(  # noqa: S603
-            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert said[0] == said[1] != b""
-
-
-@pytest.mark.parametrize("text", ["", "Straße 12½", "ABc-9\u0660", "東京 1,200", "x" * 200])
-def test_the_shape_of_a_text_is_that_of_its_signs(text: str) -> None:
-    slow = "".join(
-        "9" if sign.isdigit() else sign if not sign.isalpha() else "A" if sign.isupper() else "a" for sign in text[:80]
-    )
-    assert shape_of(text) == slow
-
-
-def test_pairs_of_letters_are_as_rare_as_a_slow_count_says() -> None:
-    texts = ["abba", "abc", "xyz", "abba"]
-    known = habits_of(texts)
-    rarest, usual = (known.traits(["abc", "abba", "new"])[:, TRAITS.index(f"{name}")] for name in PAIRS)
-    for place, (text, own) in enumerate([("abc", 1), ("abba", 2), ("new", 1)]):
-        cut = f"\x02{text}\x03"
-        pairs = {cut[start : start + 2] for start in range(len(cut) - 1)}
-        counted = [sum(pair in f"\x02{each}\x03" for each in texts) for pair in pairs]
-        rare = [np.log((max(count - own, 0) if count > 1 else 0) + 0.5) - np.log(4) for count in counted]
-        assert rarest[place] == pytest.approx(min(rare))
-        assert usual[place] == pytest.approx(np.mean(rare))
+def test_cells_that_are_held_to_be_wrong_do_not_tell_what_is_meant() -> None:
+    flight = Coded(pa.array(["AA-1"]), np.zeros(5, dtype=np.int64))
+    time = Coded(pa.array(["9:00", "9:10"]), np.array([0, 0, 1, 1, 1]))
+    assert Partner.learn(0, flight, time, np.ones(5)).tells == {"AA-1": "9:10"}
+    assert Partner.learn(0, flight, time, np.array([1, 1, 0.1, 0.1, 0.1])).tells == {"AA-1": "9:00"}

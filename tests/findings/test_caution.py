@@ -236,7 +236,6 @@ def test_an_identifier_that_was_copied_is_not_guessed() -> None:
     pd.testing.assert_series_equal(repaired["id"], frame["id"])
 
 
-@pytest.mark.xfail(reason="Defect: 9.8 is overwritten by 0.0098, with the decimal point moved", strict=False)
 def test_an_amount_in_a_column_that_is_mostly_0_is_not_overwritten_by_0() -> None:
     rng = np.random.default_rng(4)
     size = rng.normal(size=600)

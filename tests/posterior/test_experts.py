@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellmend.posterior.experts import EXPERTS, SLIPS, expert_evidence
+from cellmend.posterior.experts import EXPERTS, expert_evidence
 from cellmend.posterior.priors import UNSUSPECTED
 from cellmend.table.readtable import ReadTable, Suspect, read_typed
 
@@ -46,7 +46,3 @@ def test_an_expert_that_is_quite_sure_says_something_finite(suspicion: float) ->
 def test_a_formula_that_a_cell_keeps_is_a_figure_of_its_own() -> None:
     found = expert_evidence(table_with(vouched={1: np.array([1.0, 0.5, 0.0])}))[:, 1, EXPERTS.index("keeps_formula")]
     np.testing.assert_allclose(found, [0, math.log(2), -math.log(1e-6)])
-
-
-def test_no_slip_is_a_relation() -> None:
-    assert not SLIPS & set(EXPERTS)

@@ -87,8 +87,8 @@ def test_frequent_texts_may_have_been_no_rarer_ones() -> None:
 @pytest.mark.parametrize("other", ["denver", "Den-ver", "Denvers", "Dnever", "Denver Heights"])
 def test_equally_frequent_texts_are_no_hypotheses_about_each_other(other: str) -> None:
     column = ["Denver", other] * 3
-    assert set(meant("Denver", column)) <= {"word"}
-    assert set(meant(other, column)) <= {"word"}
+    assert set(meant("Denver", column)) <= {"word", "common"}  # a word of its own or of public tables may be meant
+    assert set(meant(other, column)) <= {"word", "common"}
 
 
 @given(COLUMNS, SHORT)

@@ -18,10 +18,9 @@ from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.meant import FIGURES
 from cellmend.posterior.priors import LOWEST_RATE, ROUNDS
-from cellmend.posterior.weigher import FAMILIES, Context, RepairWeigher, Weigher, learned, posterior
+from cellmend.posterior.weigher import ABOUT, FAMILIES, NETWORK, Context, RepairWeigher, Weigher, learned, posterior
 
-COUNT = len(FAMILIES)
-NETWORK = ()  # what the network says, if it is evidence
+COUNT, SORTS = len(FAMILIES), 5 + len(EXPERTS)
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -39,14 +38,14 @@ def slow_posterior(ratios: list[float], rates: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def small(families: int = 3) -> Weigher:
+def small() -> Weigher:
     """A weigher with its own prior, belief and sharing of each family."""
     torch.manual_seed(0)
-    weigher = Weigher(5, 2, families, width=4).double()
+    weigher = Weigher(SORTS, 2, width=4).double()
     with torch.no_grad():
-        weigher.log_prior.copy_(torch.linspace(-6, -3, families))
-        weigher.log_belief.copy_(torch.linspace(1, 3, families))
-        weigher.log_sharing.copy_(torch.linspace(2, 0, families))
+        weigher.log_prior.copy_(torch.linspace(-6, -3, COUNT))
+        weigher.log_belief.copy_(torch.linspace(1, 3, COUNT))
+        weigher.log_sharing.copy_(torch.linspace(2, 0, COUNT))
     return weigher.requires_grad_(False)
 
 
@@ -130,7 +129,7 @@ def slow_rates(weigher: Weigher, ratios: Tensor, observed: Tensor, rounds: int) 
 
 @pytest.mark.parametrize("rounds", [1, 2, ROUNDS, 6])
 def test_rates_are_those_of_a_plain_loop(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    weigher, ratios = small(), torch.randn(30, 4, 3, generator=generator()).double() * 3 - 2
+    weigher, ratios = small(), torch.randn(30, 4, COUNT, generator=generator()).double() * 3 - 2
     observed = torch.rand(30, 4, generator=generator(1)) < 0.8
     observed[:, 3] = False  # a column without a cell
     monkeypatch.setattr("cellmend.posterior.weigher.ROUNDS", rounds)
@@ -147,7 +146,7 @@ def ratios_with(wrong: int, columns: int = 1) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_habit_raises_the_rate_of_its_column_and_the_suspicion_of_each_of_its_cells(own: bool) -> None:
-    weigher = learned() if own else Weigher(5, 2).double()
+    weigher = learned() if own else Weigher(SORTS, 2).double()
     (habit, seen), (single, _) = ratios_with(10), ratios_with(1)
     often, once = weigher.rates(habit, seen), weigher.rates(single, seen)
     assert often[0, 0] > 2 * once[0, 0]
@@ -158,7 +157,7 @@ def test_a_habit_raises_the_rate_of_its_column_and_the_suspicion_of_each_of_its_
 
 @pytest.mark.parametrize("own", [True, False])
 def test_columns_of_one_table_believe_in_each_other(own: bool) -> None:
-    weigher = learned() if own else Weigher(5, 2).double()
+    weigher = learned() if own else Weigher(SORTS, 2).double()
     (habit, seen), (quiet, _) = ratios_with(40, columns=3), ratios_with(0, columns=3)
     beside_a_habit, beside_none = weigher.rates(habit, seen), weigher.rates(quiet, seen)
     assert (beside_a_habit[1:, 0] > beside_none[1:, 0]).all()
@@ -167,7 +166,7 @@ def test_columns_of_one_table_believe_in_each_other(own: bool) -> None:
 
 def test_cells_in_which_nothing_stands_do_not_count() -> None:
     weigher = small()
-    ratios = torch.randn(20, 2, 3, generator=generator()).double()
+    ratios = torch.randn(20, 2, COUNT, generator=generator()).double()
     observed = torch.rand(20, 2, generator=generator(1)) < 0.6
     other = torch.where(observed.unsqueeze(-1), ratios, 30.0)
     assert weigher.rates(ratios, observed).tolist() == weigher.rates(other, observed).tolist()
@@ -175,41 +174,62 @@ def test_cells_in_which_nothing_stands_do_not_count() -> None:
 
 def test_a_table_without_rows_has_rates_near_the_prior() -> None:
     weigher = small()
-    found = weigher.rates(torch.zeros(0, 2, 3).double(), torch.zeros(0, 2, dtype=torch.bool))
+    found = weigher.rates(torch.zeros(0, 2, COUNT).double(), torch.zeros(0, 2, dtype=torch.bool))
     np.testing.assert_allclose(found.numpy(), weigher.log_prior.exp().expand(2, -1).numpy(), rtol=1e-12)
 
 
 # ---------------------------------------------------------------- the whole weigher
 
 
+def cells(rows: int, columns: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Evidence, where something stands, and what the network says, which is silent of some cells."""
+    evidence = torch.randn(rows, columns, SORTS, generator=generator()).double()
+    observed = torch.rand(rows, columns, generator=generator(2)) < 0.7
+    said = torch.randn(rows, columns, len(NETWORK), generator=generator(3)).double()
+    said[..., NETWORK.index("says")] = 1.0
+    return evidence, observed, torch.where((observed & (said[..., 1] > -0.5)).unsqueeze(-1), said, 0.0)
+
+
+def weighed(weigher: Weigher, evidence: Tensor, observed: Tensor, said: Tensor) -> Tensor:
+    return weigher(evidence, observed, said, weigher.context(evidence, observed, said))
+
+
 def test_rows_do_not_speak_of_each_other_once_the_context_is_known() -> None:
-    weigher = small()
-    evidence = torch.randn(6, 3, 5, generator=generator()).double()
-    observed = torch.rand(6, 3, generator=generator(2)) < 0.7
-    context = weigher.context(evidence, observed)
-    whole = weigher(evidence, observed, context)
+    weigher, (evidence, observed, said) = small(), cells(6, 3)
+    context = weigher.context(evidence, observed, said)
+    whole = weigher(evidence, observed, said, context)
     for row in range(6):
-        alone = weigher(evidence[row : row + 1], observed[row : row + 1], context)
+        alone = weigher(*(each[row : row + 1] for each in (evidence, observed, said)), context)
         torch.testing.assert_close(alone[0], whole[row], rtol=1e-12, atol=1e-12)
 
 
 def test_the_order_of_columns_and_rows_does_not_matter() -> None:
-    weigher = small()
-    evidence = torch.randn(8, 4, 5, generator=generator()).double()
-    observed = torch.rand(8, 4, generator=generator(2)) < 0.7
+    weigher, table = small(), cells(8, 4)
     rows, columns = torch.randperm(8, generator=generator()), torch.randperm(4, generator=generator())
-    whole = weigher(evidence, observed, weigher.context(evidence, observed))
-    mixed, seen = evidence[rows][:, columns], observed[rows][:, columns]
-    torch.testing.assert_close(weigher(mixed, seen, weigher.context(mixed, seen)), whole[rows][:, columns])
+    mixed = [each[rows][:, columns] for each in table]
+    torch.testing.assert_close(weighed(weigher, *mixed), weighed(weigher, *table)[rows][:, columns])
 
 
 def test_what_stands_in_a_gap_does_not_matter() -> None:
-    weigher = small()
-    evidence = torch.randn(8, 4, 5, generator=generator()).double()
-    observed = torch.rand(8, 4, generator=generator(2)) < 0.7
+    weigher, (evidence, observed, said) = small(), cells(8, 4)
     other = torch.where(observed.unsqueeze(-1), evidence, 9.0)
-    one, two = (weigher(each, observed, weigher.context(each, observed))[observed] for each in (evidence, other))
+    one, two = (weighed(weigher, each, observed, said)[observed] for each in (evidence, other))
     torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize("expert", ABOUT)
+def test_before_any_training_the_log_odds_of_an_expert_count_as_they_are(expert: str) -> None:
+    """Two more natural logarithms of an expert are two more of the family that it speaks about."""
+    torch.manual_seed(0)
+    weigher, family = Weigher(SORTS, 2).double().requires_grad_(False), 1 + FAMILIES.index(ABOUT[expert])
+    torch.nn.init.zeros_(weigher.odds.weight)  # all figures together say nothing yet
+    evidence, said = torch.zeros(1, 1, SORTS).double(), torch.zeros(1, 1, len(NETWORK)).double()
+    louder = evidence.clone()
+    louder[..., EXPERTS.index(expert) - len(EXPERTS)] = 2.0
+    observed = torch.ones(1, 1, dtype=torch.bool)
+    context = weigher.context(evidence, observed, said)
+    before, after = (weigher(each, observed, said, context)[0, 0] for each in (evidence, louder))
+    assert float((after - before)[family] - (after - before)[0]) == pytest.approx(2.0)
 
 
 def test_a_hypothesis_is_weighed_by_itself() -> None:
@@ -223,9 +243,7 @@ def test_a_hypothesis_is_weighed_by_itself() -> None:
 
 
 def test_a_context_survives_json_bit_for_bit() -> None:
-    weigher = small()
-    evidence = torch.randn(6, 3, 5, generator=generator()).double()
-    context = weigher.context(evidence, torch.ones(6, 3, dtype=torch.bool))
+    context = small().context(*cells(6, 3))
     again = Context.from_json(context.to_json())
     for name in ("columns", "table", "rates"):
         assert torch.equal(getattr(again, name), getattr(context, name))
@@ -236,7 +254,7 @@ def test_a_context_survives_json_bit_for_bit() -> None:
 
 def test_the_weights_fit_the_evidence_and_the_hypotheses() -> None:
     weigher = learned()
-    assert weigher.middle.shape == (len(NAMES) + len(EXPERTS) + len(NETWORK),)
+    assert weigher.middle.shape == (len(NAMES) + len(EXPERTS),)
     assert weigher.repairs.middle.shape == (len(FIGURES) + len(FAMILIES),)
     assert weigher.odds.out_features == len(FAMILIES)
     assert all(values.dtype == torch.float64 for values in weigher.state_dict().values())

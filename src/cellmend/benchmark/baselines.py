@@ -20,12 +20,11 @@ from sklearn.svm import OneClassSVM
 
 from cellmend.model.columns import EncodedColumn, LevelColumn
 from cellmend.model.encoding import Cells, TableEncoder
-from cellmend.table.kinds import resolve_schema
-from cellmend.table.readtable import ReadTable, read_typed
+from cellmend.table.kinds import refuse_unmodelled, resolve_schema
+from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Schema
 
 Floats = NDArray[np.float64]
-FLAGGED = 0.05  # share of the worst cells that `repair` changes: a baseline has no probabilities
 IMPOSSIBLE = 100.0  # score of a value that its column cannot hold, as CellMender has it
 MOST_COMPONENTS = 40
 PATIENCE = 5  # components more without a lower BIC end the search
@@ -33,12 +32,12 @@ MOST_POINTS = 1000  # of a column that a mixture is fitted to; more are binned
 SVM_ROWS = 5_000  # an SVM is quadratic in rows: it learns from a sample of this size and scores all
 
 
+@dataclass(kw_only=True, eq=False)
 class Baseline(ABC):
     """A detector of rows."""
 
-    def __init__(self, *, schema: Schema | Mapping[Any, Any] | None = None, random_state: int = 0) -> None:
-        self.schema = schema
-        self.random_state = random_state
+    schema: Schema | Mapping[Any, Any] | None = None
+    random_state: int = 0
 
     def fit(self, X: Any) -> Self:
         """Learn from a dirty table."""
@@ -49,6 +48,7 @@ class Baseline(ABC):
         """Schema and encoding; returns what to learn from."""
         table = read_typed(X)
         self.schema_ = resolve_schema(table.arrow, self.schema, all_real=table.frame.is_array)
+        refuse_unmodelled(self.schema_)
         self.encoder_ = TableEncoder.fit(self.schema_, table)
         return self.encoder_.encode(table)
 
@@ -74,7 +74,7 @@ class CellBaseline(Baseline):
     def cell_scores(self, X: Any) -> Floats:
         """How bad each cell is, (rows, columns), higher = worse; 0 for gaps and columns left out."""
         table = read_typed(X)
-        return self.encoder_.spread(self._scores(table), table)
+        return self.encoder_.spread(self.judge_known(self.encoder_.encode(table)), table)
 
     def judge_rows(self, cells: Cells) -> Floats:
         return self.judge_known(cells).sum(axis=1)
@@ -86,9 +86,6 @@ class CellBaseline(Baseline):
 
     @abstractmethod
     def judge(self, cells: Cells) -> Floats: ...
-
-    def _scores(self, table: ReadTable) -> Floats:
-        return self.judge_known(self.encoder_.encode(table))
 
 
 @dataclass(frozen=True)
@@ -117,13 +114,6 @@ class RepairBaseline(CellBaseline):
             for d, column in enumerate(self.columns)
             if isinstance(column, LevelColumn)
         }
-
-    def repair(self, X: Any) -> Any:
-        """X with the worst share of its cells as the baseline expects them."""
-        table = read_typed(X)
-        scores = self._scores(table)
-        worst = scores > np.quantile(scores, 1 - FLAGGED)
-        return self.encoder_.replace(table, self.expect(self.encoder_.encode(table)).values, worst)
 
     @abstractmethod
     def expect(self, cells: Cells) -> Expected: ...

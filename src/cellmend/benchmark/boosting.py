@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from cellmend.benchmark.baselines import CellBaseline, Expected, Floats, Margina
 from cellmend.errors import MissingExtraError
 from cellmend.model.columns import EncodedColumn, LevelColumn
 from cellmend.model.encoding import Cells
-from cellmend.table.schema import Schema
 
 FOLDS = 3
 # With LightGBM's own regularisation rare classes diverge.
@@ -27,23 +26,15 @@ TREES: dict[str, Any] = {
 LEAST_PROBABILITY = 1e-9
 
 
+@dataclass(kw_only=True, eq=False)
 class LightGBMColumns(RepairBaseline):
     """Each column from all others by boosted trees; a cell is predicted by trees that did not see its row.
 
     Numbers: Gaussian score of the residual with a robust scale. Levels: -log p. `loss` is "l2" or "l1".
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "l2",
-        jobs: int = 1,
-        schema: Schema | Mapping[Any, Any] | None = None,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(schema=schema, random_state=random_state)
-        self.loss = loss
-        self.jobs = jobs
+    loss: str = "l2"
+    jobs: int = 1
 
     def learn(self, cells: Cells) -> None:
         """Fit every column and fold, and keep the out-of-fold answers for this table."""
@@ -127,17 +118,14 @@ class LightGBMColumns(RepairBaseline):
         return [place for place, column in enumerate(rest) if column.kind == "category"]
 
 
+@dataclass(kw_only=True, eq=False)
 class LightGBMAndMarginals(CellBaseline):
     """The sum of both detectors' rank tails: how rare within its column a score as high is. A row is its worst cell.
 
     Frequencies say nothing of a level that the trees do not know; the marginals of numbers do.
     """
 
-    def __init__(
-        self, *, jobs: int = 1, schema: Schema | Mapping[Any, Any] | None = None, random_state: int = 0
-    ) -> None:
-        super().__init__(schema=schema, random_state=random_state)
-        self.jobs = jobs
+    jobs: int = 1
 
     def learn(self, cells: Cells) -> None:
         """Learn both."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,24 +112,9 @@ def bench_report(
 
 
 def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: str, jobs: int) -> None:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
     from cellmend.benchmark.experiments import run_experiments
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
-        task = bar.add_task(", ".join(names), total=None)
-
-        def report(done: int, everything: int, what: str) -> None:
-            bar.update(task, completed=done, total=everything, description=what or ", ".join(names))
-
+    with _progress(", ".join(names)) as report:
         rows = run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
     failed = [row for row in rows if row["status"] == "failed"]
     for error in sorted({row["error"] for row in failed}):
@@ -140,21 +127,31 @@ def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: st
 def _run_wild(
     out: Path, tables: int | None, shares: list[str] | None, sizes: dict[str, int], *, jobs: int, retry: bool
 ) -> None:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from cellmend.benchmark.judging import WAYS
     from cellmend.benchmark.wild import Plan, corpus_folder, run_wild
 
     plan = Plan(corpus_folder(), tables, shares or WAYS, **sizes)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=talk) as bar:
-        task = bar.add_task(WILD, total=None)
-
-        def report(done: int, everything: int, what: str) -> None:
-            bar.update(task, completed=done, total=everything, description=what)
-
+    with _progress(WILD) as report:
         said = run_wild(plan, out, jobs=jobs, retry=retry, report=report)
     typer.echo(said)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar, and the function to move it: (done, all, what)."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=talk) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, all_, what: bar.update(task, completed=done, total=all_, description=what or name)
 
 
 def _count(text: str) -> int | None:

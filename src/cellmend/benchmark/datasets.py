@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import json
@@ -16,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
-from cellmend.errors import MissingDatasetError
+from cellmend.errors import MissingDatasetError, did_you_mean
 from cellmend.files.places import whole_file
 from cellmend.table.schema import Column, Schema
 
@@ -93,7 +92,8 @@ def load_dataset(name: str) -> Dataset:
     cellmend.errors.MissingDatasetError: There is no dataset 'wien'. Did you mean 'wine'?
     """
     if name not in KNOWN:
-        raise MissingDatasetError(_unknown(name))
+        hint = did_you_mean(name, KNOWN) or f" Hint: choose one of {', '.join(KNOWN)}."
+        raise MissingDatasetError(f"There is no dataset {name!r}.{hint}")
     path = PACKED if name == "diamonds" else _given_file(name) or _downloaded_file(name)
     table = _read(path).drop(columns=LEFT_OUT.get(name, []))
     wanted = CATEGORIES.get(name, [LABEL])
@@ -116,12 +116,6 @@ def content_hash(table: pd.DataFrame) -> str:
     """
     header, *rows = _as_csv(table).splitlines()
     return hashlib.sha256("\n".join([header, *sorted(rows)]).encode()).hexdigest()
-
-
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, KNOWN, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Hint: choose one of {', '.join(KNOWN)}."
-    return f"There is no dataset {name!r}. {hint}"
 
 
 def _schema(table: pd.DataFrame, categories: Sequence[str]) -> Schema:
@@ -218,14 +212,6 @@ def _wine() -> pd.DataFrame:
     return wine.assign(citric_acid=wine["citric_acid"].replace(0.0, 0.001))
 
 
-def _adult() -> pd.DataFrame:
-    return _openml(1590, COLUMNS["adult"]).iloc[ADULT_TEST_ROWS:]
-
-
-def _credit_default() -> pd.DataFrame:
-    return _openml(42477, COLUMNS["credit_default"])
-
-
 def _letter() -> pd.DataFrame:
     letter, *features = COLUMNS["letter"]
     return _openml(6, [*features, letter])[COLUMNS["letter"]]
@@ -233,7 +219,7 @@ def _letter() -> pd.DataFrame:
 
 DOWNLOADS: dict[str, Callable[[], pd.DataFrame]] = {
     "wine": _wine,
-    "adult": _adult,
-    "credit_default": _credit_default,
+    "adult": lambda: _openml(1590, COLUMNS["adult"]).iloc[ADULT_TEST_ROWS:],
+    "credit_default": lambda: _openml(42477, COLUMNS["credit_default"]),
     "letter": _letter,
 }

@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
+from cellmend.benchmark.metrics import scores
+from cellmend.benchmark.vandal_numbers import number
 from cellmend.errors import MissingDatasetError
 from cellmend.estimator import CellMender
+from cellmend.findings.finding import Mended
 
 MOST_ROWS = 6000  # of a table; of more a fixed sample is taken
 SLIPS = 3  # letters by which a typo differs from what was meant
@@ -85,44 +88,42 @@ def kind_of_error(seen: str, meant: str, values: set[str]) -> str:
     >>> [kind_of_error(seen, meant, {"Rome", "Oslo"}) for seen, meant in cells]
     ['number', 'no number', 'another level', 'typo']
     """
-    if _is_number(meant):
-        return "number" if _is_number(seen) else "no number"
+    if number(meant) is not None:
+        return "no number" if number(seen) is None else "number"
     if seen in values:
         return "another level"
     return "typo" if Levenshtein.distance(seen, meant) <= SLIPS else "other text"
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def measure_pair(mender: CellMender, pair: Pair, *, fdr: float = 0.1) -> dict[str, Any]:
     """Precision, recall and F1 of what a fitted mender flags, ranking, repairs, and what is found by kind of error."""
     mended = mender.mend(pair.dirty, fdr=fdr, impute=False)
-    places = {name: place for place, name in enumerate(pair.dirty)}
-    flagged, repaired = np.zeros_like(pair.wrong), pair.dirty.astype(object).copy()
-    for finding in mended.found:
-        flagged[finding.row, places[finding.column]] = True
-        if finding.repair is not None:
-            repaired.iat[finding.row, places[finding.column]] = str(finding.repair)
-    flagged &= ~pair.empty
-    hits, right = flagged & pair.wrong, equal(repaired.astype(str), pair.clean)
-    scores = np.maximum(mender.cell_scores(pair.dirty), -np.log1p(-np.minimum(mended.matrix, 1 - 1e-12)))
+    flagged, repaired = marked(mended, pair)
+    hits, right = flagged & pair.wrong, equal(repaired, pair.clean)
+    precision, recall, f1 = scores(int(pair.wrong.sum()), int(flagged.sum()), int(hits.sum()))
+    suspicion = np.maximum(mender.cell_scores(pair.dirty), -np.log1p(-np.minimum(mended.matrix, 1 - 1e-12)))
     return {
         "wrong": int(pair.wrong.sum()),
         "flagged": int(flagged.sum()),
-        "precision": float(hits.sum() / max(flagged.sum(), 1)),
-        "recall": float(hits.sum() / max(pair.wrong.sum(), 1)),
-        "f1": float(2 * hits.sum() / max(flagged.sum() + pair.wrong.sum(), 1)),
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
         "repaired_right": float((hits & right).sum() / max(hits.sum(), 1)),
         "made_worse": int((~pair.wrong & ~pair.empty & ~right).sum()),
-        **_ranking(np.where(pair.empty, 0.0, scores), pair.wrong),
+        **_ranking(np.where(pair.empty, 0.0, suspicion), pair.wrong),
         "found_by_kind": _by_kind(pair, hits),
     }
+
+
+def marked(mended: Mended, pair: Pair) -> tuple[NDArray[np.bool_], pd.DataFrame]:
+    """Which cells that are not empty are flagged, (N, D), and the table as repaired, as text."""
+    places = {name: place for place, name in enumerate(pair.dirty)}
+    flagged, repaired = np.zeros_like(pair.wrong), pair.dirty.astype(object)
+    for finding in mended.flagged:
+        flagged[finding.row, places[finding.column]] = True
+        if finding.repair is not None:
+            repaired.iat[finding.row, places[finding.column]] = str(finding.repair)
+    return flagged & ~pair.empty, repaired.astype(str)
 
 
 def _ranking(scores: NDArray[np.float64], wrong: NDArray[np.bool_]) -> dict[str, float]:

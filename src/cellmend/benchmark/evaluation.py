@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cellmend.benchmark.injection import NAMES, Injected, Ints, Target, as_numbers, inject
 from cellmend.benchmark.methods import CEILING, METHODS
 from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
+from cellmend.benchmark.planting import Planted, Target, plant
+from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
 from cellmend.findings.finding import Finding, Mended
@@ -23,11 +27,14 @@ from cellmend.settings import check_number
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import understand
 from cellmend.table.schema import Schema
-from cellmend.table.values import family, level_text, plain
+from cellmend.table.texts import holds_text
+from cellmend.table.values import level_text, plain
 
 SHOWN_COLUMNS = 5  # in which a cause acted most often
 RIGHT = 0.05  # standard deviations that a repaired number may be off
-COUNTS = ("errors", "right_changed")  # the other measures are shares
+TYPES = {"errors": pa.int64(), "right_changed": pa.int64(), "flagged": pa.int64()} | dict.fromkeys(
+    ("kind", "column", "cause", "columns", "method"), pa.string()
+)  # of what is printed; all else is a share
 ROWS_ONLY = ("OC-SVM", "Isolation Forest")
 BASELINES = tuple(
     name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", CEILING, *ROWS_ONLY)
@@ -37,42 +44,40 @@ BASELINES = tuple(
 # ---------------------------------------------------------------- how well they are found and repaired
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of every injected error, (E,) each.
+def follow(errors: Planted, flagged: Mask, repaired: pa.Table, has_repair: Mask) -> pd.DataFrame:
+    """What became of every error in a column that `repaired` has; flagged cells and those with a repair are (N, D).
 
-    Values are in standard deviations from the column's mean. Of a level the truth is 1, and what was put there 1 if it
-    is the same and 0 if not: the squared error over the squared truth is then the share that is wrong.
+    A line for each error: column and kind by number, found, truth, dirty and repair, and whether the repair is right
+    and closer to the truth than the error. Values are in standard deviations from the column's mean. Of a level the
+    truth is 1, and what was put there 1 if it is the same and 0 if not: the squared error over the squared truth is
+    then the share that is wrong.
     """
+    places, rows = np.nonzero(errors.mask.T)
+    values, tolerance = np.full((3, len(rows)), np.nan), np.zeros(len(rows))
+    for place in np.unique(places).tolist():
+        target, own = errors.targets[place], places == place
+        if target.name in repaired.column_names:
+            values[:, own] = _compared(target, rows[own], errors.table[target.name], repaired[target.name])
+            tolerance[own] = RIGHT if target.holds_numbers else 0.0
+    truth, dirty, repair = values
+    repair[~has_repair[rows, places]] = np.nan
+    off = np.abs(repair - truth)
+    outcome = {"column": places, "kind": errors.kinds[rows, places], "found": flagged[rows, places]}
+    outcome |= {"truth": truth, "dirty": dirty, "repair": repair}
+    outcome |= {"right": off <= tolerance, "closer": off < np.abs(dirty - truth)}
+    return pd.DataFrame(outcome).dropna(subset="truth")
 
-    columns: Ints  # places in the table
-    kinds: Ints
-    found: Mask
-    truth: Floats
-    dirty: Floats  # what was put in
-    repair: Floats  # NaN: none was made
-    is_number: Mask
 
-    @property
-    def right(self) -> Mask:
-        """Which repairs are as good as what stood there."""
-        return np.abs(self.repair - self.truth) <= np.where(self.is_number, RIGHT, 0.0)
-
-    @property
-    def closer(self) -> Mask:
-        """Which repairs are closer to what stood there than the error was."""
-        return np.abs(self.repair - self.truth) < np.abs(self.dirty - self.truth)
-
-    def measures(self, chosen: Mask) -> dict[str, float | None]:
-        """How many of the chosen errors (E,) there are, which share is found, and how well those are repaired."""
-        found = chosen & self.found
-        return {
-            "errors": int(chosen.sum()),
-            "found": _share(self.found[chosen]),
-            "repaired": _share(self.right[found]),
-            "closer": _share(self.closer[chosen & np.isfinite(self.repair)]),
-            "repair_error": repair_error(self.truth[found], self.repair[found]),
-        }
+def measures(outcome: pd.DataFrame) -> dict[str, float | None]:
+    """How many errors there are, which share is found, and how well those are repaired."""
+    found, made = outcome[outcome.found], outcome[outcome.repair.notna()]
+    return {
+        "errors": len(outcome),
+        "found": _share(outcome.found),
+        "repaired": _share(found.right),
+        "closer": _share(made.closer),
+        "repair_error": repair_error(found.truth.to_numpy(), found.repair.to_numpy()),
+    }
 
 
 def repair_error(truth: Floats, repair: Floats) -> float | None:
@@ -85,49 +90,21 @@ def repair_error(truth: Floats, repair: Floats) -> float | None:
     return smse(truth[made], repair[made], mean=0.0) if np.any(truth[made]) else None
 
 
-def follow(errors: Injected, flagged: Mask, repaired: pa.Table, has_repair: Mask) -> Outcome:
-    """The outcome of every error; flagged cells and those that got a repair are (N, D)."""
-    parts = []
-    for target in errors.targets:
-        rows = np.flatnonzero(errors.mask[:, target.place])
-        dirty, repair = (
-            _standardised(target, rows, each[target.name].take(pa.array(rows))) for each in (errors.table, repaired)
-        )
-        parts.append(
-            Outcome(
-                columns=np.full(len(rows), target.place),
-                kinds=errors.kinds[rows, target.place].astype(np.int64),
-                found=flagged[rows, target.place],
-                truth=_standardised_truth(target, rows),
-                dirty=dirty,
-                repair=np.where(has_repair[rows, target.place], repair, np.nan),
-                is_number=np.full(len(rows), target.holds_numbers),
-            )
-        )
-    names = [field.name for field in fields(Outcome)]
-    return Outcome(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-
-def _standardised_truth(target: Target, rows: Ints) -> Floats:
-    """What stood in these rows; see Outcome."""
-    if not target.holds_numbers:
-        return np.ones(len(rows))
-    mean, sd = target.mean_and_sd
-    return (target.numbers(rows) - mean) / sd
-
-
-def _standardised(target: Target, rows: Ints, cells: pa.ChunkedArray) -> Floats:
-    """What cells (n,) put into these rows; see Outcome."""
-    put = target.read(cells)
+def _compared(target: Target, rows: NDArray[np.int64], *columns: pa.ChunkedArray) -> list[Floats]:
+    """What stood in these rows of a column, and what stands there in others like it; see `follow`."""
     if target.holds_numbers:
         mean, sd = target.mean_and_sd
-        return np.nan_to_num((as_numbers(put) - mean) / sd)  # no number is as bad as the mean
-    stood = plain(target.understood).take(pa.array(rows)).to_pylist()
-    same = [level_text(one) == level_text(other) for one, other in zip(stood, put.to_pylist(), strict=True)]
-    return np.array(same, dtype=np.float64)
+        each = (target.numbers(), *(target.numbers(column) for column in columns))
+        return [np.nan_to_num((numbers[rows] - mean) / sd) for numbers in each]  # no number is as bad as the mean
+    stood, *others = (
+        [level_text(cell) for cell in plain(column).take(pa.array(rows)).to_pylist()]
+        for column in (pa.chunked_array([target.cells]), *columns)
+    )
+    same = [np.array([one == other for one, other in zip(stood, texts, strict=True)], float) for texts in others]
+    return [np.ones(len(rows)), *same]
 
 
-def _share(holds: Mask) -> float | None:
+def _share(holds: Mask | pd.Series) -> float | None:
     return float(holds.mean()) if len(holds) else None
 
 
@@ -159,7 +136,7 @@ class Evaluation:
 def evaluate(
     table: pa.Table, *, mender: CellMender, share: float, seed: int, fdr: float, baselines: Sequence[str] = ()
 ) -> Evaluation:
-    """Put known errors into a share of the rows of a table, fit to it, and see what is found and repaired at `fdr`.
+    """Put known errors into a share of the cells of a table, fit to it, and see what is found and repaired at `fdr`.
 
     found         share of the errors that are flagged: recall
     precision     share of the flagged cells that are such errors. The table's own errors are there too and count as
@@ -175,8 +152,8 @@ def evaluate(
                   wrong of levels
 
     Beside `false_share`, 1 - precision, stands `expected_false_share`, which the method itself promises. Errors are
-    made as `inject` says: none in missing cells, and what comes out as it was is none; in columns left out of the model
-    only typos and copies. `mender` has the settings and stays as it is.
+    made as `plant` says: none in missing cells, and what comes out as it was is none. `mender` has the settings and
+    stays as it is.
 
     The baselines judge the modelled columns as they were understood, in which any text that is no number is an error
     for all of them. Beside them stands cellmend, all asked about every error, found or not.
@@ -184,30 +161,28 @@ def evaluate(
     >>> x = np.random.default_rng(0).normal(size=200).round(2)
     >>> table = pa.table({"x": x, "y": (3 * x).round(2), "z": (1 - x).round(2)})
     >>> mender = CellMender(epochs=5, hidden_dim=16, random_state=0)
-    >>> evaluate(table, mender=mender, share=0.2, seed=0, fdr=0.1).by_kind["kind"].to_pylist()
-    ['gaussian', 'swap', 'unit', 'decimal', 'copied']
+    >>> evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1).by_kind["kind"].to_pylist()[:5]
+    ['sentinel', 'sign', 'decimal point', 'one digit', 'other unit']
     """
     _check(share, fdr, baselines)
-    errors = inject(table, schema=mender.schema, share=share, seed=seed)
+    errors = plant(table, schema=mender.schema, share=share, seed=seed, decimal=mender.decimal)
     fitted: CellMender = clone(mender).fit(errors.table)
-    mended = fitted.mend(errors.table, fdr=fdr, impute=False)
-    flagged, has_repair = flags(mended, errors)
-    outcome = follow(errors, flagged, mended.repaired, has_repair)
+    trial = Trial(errors, fitted.mend(errors.table, fdr=fdr, impute=False))
     return Evaluation(
         rows=errors.table.num_rows,
         columns=errors.table.num_columns,
-        by_kind=by_kind(errors, outcome, mended.matrix),
-        by_column=by_column(errors, outcome, mended.matrix, flagged, has_repair),
-        by_cause=by_cause(errors, mended.found),
-        overall=overall(errors, outcome, mended, flagged, has_repair),
-        baselines=_compare(errors, fitted, mended.matrix, baselines, seed) if baselines else None,
+        by_kind=trial.by_kind(),
+        by_column=trial.by_column(),
+        by_cause=trial.by_cause(),
+        overall=trial.overall(),
+        baselines=_compare(errors, fitted, trial.mended.matrix, baselines, seed) if baselines else None,
     )
 
 
 def _check(share: float, fdr: float, baselines: Sequence[str]) -> None:
     """Refuse before the long work what cannot be."""
     if not 0 < share <= 1:
-        raise EvaluationError(f"The share of rows that get errors must be above 0 and at most 1; it is {share!r}.")
+        raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
     check_number("fdr", fdr)
     for name in baselines:
         if name not in BASELINES:
@@ -219,110 +194,115 @@ def _check(share: float, fdr: float, baselines: Sequence[str]) -> None:
             raise MissingExtraError(f"The baseline {name} needs LightGBM. Hint: pip install 'cellmend[bench]'.")
 
 
-def flags(mended: Mended, errors: Injected) -> tuple[Mask, Mask]:
-    """Which cells are flagged, and which of them got a repair, both (N, D)."""
-    flagged, has_repair = np.zeros((2, *errors.kinds.shape), dtype=bool)
-    places = {name: place for place, name in enumerate(errors.table.column_names)}
-    for finding in mended.found:
-        flagged[finding.row, places[finding.column]] = True
-        has_repair[finding.row, places[finding.column]] = finding.repair is not None
-    return flagged, has_repair
+@dataclass(frozen=True)
+class Trial:
+    """A table with known errors, and what was found in it."""
 
+    errors: Planted
+    mended: Mended
 
-def by_kind(errors: Injected, outcome: Outcome, suspicion: Floats) -> pa.Table:
-    """The measures of each kind of error that was made."""
-    lines = []
-    for number, name in enumerate(NAMES):
-        own = errors.kinds == number
-        if own.any():
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column stands."""
+        return {name: place for place, name in enumerate(self.errors.table.column_names)}
+
+    @cached_property
+    def flagged(self) -> Mask:
+        """Which cells are flagged, (N, D)."""
+        return self._cells(self.mended.flagged)
+
+    @cached_property
+    def changed(self) -> Mask:
+        """Which cells got a repair, (N, D)."""
+        return self._cells([finding for finding in self.mended.flagged if finding.repair is not None])
+
+    def _cells(self, findings: Sequence[Finding]) -> Mask:
+        cells = np.zeros(self.errors.kinds.shape, dtype=bool)
+        for finding in findings:
+            cells[finding.row, self.places[finding.column]] = True
+        return cells
+
+    @cached_property
+    def outcome(self) -> pd.DataFrame:
+        """What became of every error."""
+        return follow(self.errors, self.flagged, self.mended.repaired, self.changed)
+
+    def by_kind(self) -> pa.Table:
+        """The measures of each kind of error that was made."""
+        lines = []
+        for number, outcome in self.outcome.groupby("kind"):
+            own = self.errors.kinds == number
             # Below all others, errors of another kind do not count.
-            avprs = cell_avprs(np.where(errors.mask & ~own, -1.0, suspicion), own)
-            measures = outcome.measures(outcome.kinds == number)
-            lines.append({"kind": name, "avpr": float(np.nanmean(avprs))} | measures)
-    return _as_table(lines, {"kind": pa.string()}, ("errors", "found", "avpr", "repaired", "closer", "repair_error"))
+            avprs = cell_avprs(np.where(self.errors.mask & ~own, -1.0, self.mended.matrix), own)
+            lines.append({"kind": NAMES[number], "avpr": float(np.nanmean(avprs))} | measures(outcome))
+        return _as_table(lines, "kind", "errors", "found", "avpr", "repaired", "closer", "repair_error")
+
+    def by_column(self) -> pa.Table:
+        """The measures of each column that errors were made in, or cells flagged in."""
+        wrong, lines = self.errors.mask, []
+        avprs = cell_avprs(self.mended.matrix, wrong)
+        for name, place in self.places.items():
+            flagged = self.flagged[:, place]
+            if wrong[:, place].any() or flagged.any():
+                line: dict[str, Any] = {
+                    "column": name,
+                    "precision": _share(wrong[flagged, place]),
+                    "avpr": None if np.isnan(avprs[place]) else float(avprs[place]),
+                    "right_changed": int((self.changed & ~wrong)[:, place].sum()),
+                }
+                lines.append(line | measures(self.outcome[self.outcome.column == place]))
+        shown = ("errors", "found", "precision", "avpr", "repaired", "closer", "right_changed", "repair_error")
+        return _as_table(lines, "column", *shown)
+
+    def by_cause(self) -> pa.Table:
+        """How often each cause was named, the most frequent first, how often rightly, and in which columns."""
+        lines = []
+        for cause, count in Counter(finding.cause for finding in self.mended.flagged).most_common():
+            own = [finding for finding in self.mended.flagged if finding.cause == cause]
+            right = [self.errors.mask[each.row, self.places[each.column]] for each in own]
+            columns = [column for column, _ in Counter(each.column for each in own).most_common(SHOWN_COLUMNS)]
+            line = {"cause": cause, "flagged": count, "precision": float(np.mean(right))}
+            lines.append(line | {"columns": ", ".join(columns)})
+        return _as_table(lines, "cause", "flagged", "precision", "columns")
+
+    def overall(self) -> dict[str, float]:
+        """The measures of all errors together; NaN where there is nothing to measure."""
+        flagged, hits, together = int(self.flagged.sum()), int(self.outcome.found.sum()), measures(self.outcome)
+        precision = hits / flagged if flagged else np.nan
+        right_changed = int((self.changed & ~self.errors.mask).sum())
+        made = self.outcome[self.outcome.repair.notna()]
+        found = {
+            "errors": together["errors"],
+            "flagged": flagged,
+            "found": hits,
+            "precision": precision,
+            "recall": together["found"],
+            "f1": 2 * hits / (flagged + len(self.outcome)),
+            "avpr": float(np.nanmean(cell_avprs(self.mended.matrix, self.errors.mask))),
+            "false_share": 1 - precision,
+            "expected_false_share": self.mended.expected_false / flagged if flagged else np.nan,
+            "repaired": together["repaired"],
+            "closer": float(made.groupby("column").closer.mean().median()),
+            "right_changed": right_changed,
+            "right_changed_share": right_changed / self.errors.mask.size,
+            "repair_error": together["repair_error"],
+        }
+        return {name: np.nan if value is None else value for name, value in found.items()}
 
 
-def by_column(errors: Injected, outcome: Outcome, suspicion: Floats, flagged: Mask, has_repair: Mask) -> pa.Table:
-    """The measures of each column that errors were made in, or cells flagged in."""
-    avprs, lines = cell_avprs(suspicion, errors.mask), []
-    for place, name in enumerate(errors.table.column_names):
-        if errors.mask[:, place].any() or flagged[:, place].any():
-            precision = _share(errors.mask[flagged[:, place], place])
-            avpr = None if np.isnan(avprs[place]) else float(avprs[place])
-            measures = outcome.measures(outcome.columns == place)
-            changed = int((has_repair & ~errors.mask)[:, place].sum())
-            line = {"column": name, "precision": precision, "avpr": avpr, "right_changed": changed}
-            lines.append(line | measures)
-    shown = ("errors", "found", "precision", "avpr", "repaired", "closer", "right_changed", "repair_error")
-    return _as_table(lines, {"column": pa.string()}, shown)
-
-
-def by_cause(errors: Injected, found: Sequence[Finding]) -> pa.Table:
-    """How often each cause was named, the most frequent first, how often rightly, and in which columns."""
-    places = {name: place for place, name in enumerate(errors.table.column_names)}
-    by_name: dict[str, list[Finding]] = {}
-    for finding in found:
-        by_name.setdefault(finding.cause, []).append(finding)
-    lines = [
-        (
-            cause,
-            len(own),
-            float(np.mean([errors.mask[each.row, places[each.column]] for each in own])),
-            ", ".join(column for column, _ in Counter(each.column for each in own).most_common(SHOWN_COLUMNS)),
-        )
-        for cause, own in sorted(by_name.items(), key=lambda pair: -len(pair[1]))
-    ]
-    types = {"cause": pa.string(), "flagged": pa.int64(), "precision": pa.float64(), "columns": pa.string()}
-    columns = zip(*lines, strict=True) if lines else ([] for _ in types)
-    return pa.table([pa.array(cells, type_) for cells, type_ in zip(columns, types.values(), strict=True)], list(types))
-
-
-def _middle(shares: Sequence[float | None]) -> float | None:
-    """The median of the columns that have one."""
-    known = [each for each in shares if each is not None]
-    return float(np.median(known)) if known else None
-
-
-def _as_table(lines: Sequence[Mapping[str, Any]], first: Mapping[str, pa.DataType], numbers: Sequence[str]) -> pa.Table:
-    types = dict(first) | {name: pa.int64() if name in COUNTS else pa.float64() for name in numbers}
-    return pa.table({name: pa.array([line[name] for line in lines], type_) for name, type_ in types.items()})
-
-
-def overall(errors: Injected, outcome: Outcome, mended: Mended, flagged: Mask, has_repair: Mask) -> dict[str, float]:
-    """The measures of all errors together."""
-    measures = outcome.measures(np.ones(len(outcome.found), dtype=bool))
-    flagged_cells, hits = int(flagged.sum()), int(outcome.found.sum())
-    precision = hits / flagged_cells if flagged_cells else np.nan
-    right_changed = int((has_repair & ~errors.mask).sum())
-    found = {
-        "errors": measures["errors"],
-        "flagged": flagged_cells,
-        "found": hits,
-        "precision": precision,
-        "recall": measures["found"],
-        "f1": 2 * hits / (flagged_cells + len(outcome.found)),
-        "avpr": float(np.nanmean(cell_avprs(mended.matrix, errors.mask))),
-        "false_share": 1 - precision,
-        "expected_false_share": mended.expected_false / flagged_cells if flagged_cells else np.nan,
-        "repaired": measures["repaired"],
-        "closer": _middle([outcome.measures(outcome.columns == d)["closer"] for d in np.unique(outcome.columns)]),
-        "right_changed": right_changed,
-        "right_changed_share": right_changed / errors.mask.size,
-        "repair_error": measures["repair_error"],
-    }
-    return {name: np.nan if value is None else value for name, value in found.items()}
+def _as_table(lines: Sequence[Mapping[str, Any]], *names: str) -> pa.Table:
+    return pa.Table.from_pylist(lines, pa.schema([(name, TYPES.get(name, pa.float64())) for name in names]))
 
 
 # ---------------------------------------------------------------- against others
 
 
-def _compare(errors: Injected, fitted: CellMender, suspicion: Floats, names: Sequence[str], seed: int) -> pa.Table:
+def _compare(errors: Planted, fitted: CellMender, suspicion: Floats, names: Sequence[str], seed: int) -> pa.Table:
     """cellmend and the baselines, each asked about every cell, and what it would put into those with an error."""
     typed, unreadable = as_typed(errors.table, fitted)
     device = str(fitted.network_.decoder_output.bias.device)
     schema = Schema(tuple(column for column in fitted.schema_ if column.name in typed.column_names))
-    asked = replace(errors, targets=tuple(each for each in errors.targets if each.name in typed.column_names))
-    lines = [_line("cellmend", asked, suspicion, fitted.reconstruct(errors.table))]
+    lines = [_line("cellmend", errors, suspicion, fitted.reconstruct(errors.table).select(typed.column_names))]
     detectors: dict[str, Any] = {}
     for name in names:
         method = METHODS[name]
@@ -333,8 +313,8 @@ def _compare(errors: Injected, fitted: CellMender, suspicion: Floats, names: Seq
         scores = detector.cell_scores(typed) if method.score is None else detector.cell_scores(typed, kind=method.score)
         whole = over_all_columns(scores, sorted(fitted.encoder_.positions), unreadable)
         seen = detector.reconstruct(typed) if hasattr(detector, "reconstruct") else None
-        lines.append(_line(name, asked, whole, seen))
-    return _as_table(lines, {"method": pa.string()}, ("avpr", "repaired", "repair_error"))
+        lines.append(_line(name, errors, whole, seen))
+    return _as_table(lines, "method", "avpr", "repaired", "repair_error")
 
 
 def over_all_columns(scores: Floats, places: Sequence[int], unreadable: Mask) -> Floats:
@@ -362,16 +342,14 @@ def as_typed(table: pa.Table, fitted: CellMender) -> tuple[pa.Table, Mask]:
         column = understood.column(place)
         if pa.types.is_floating(column.type):
             unreadable[:, place] = pc.is_nan(column).fill_null(False).to_numpy()
-        is_text = family(column.type) == "text" and not pa.types.is_dictionary(column.type)
-        columns[understood.column_names[place]] = column.dictionary_encode() if is_text else column
+        columns[understood.column_names[place]] = column.dictionary_encode() if holds_text(column.type) else column
     return pa.table(columns), unreadable
 
 
-def _line(name: str, errors: Injected, scores: Floats, seen: pa.Table | None) -> dict[str, Any]:
+def _line(name: str, errors: Planted, scores: Floats, seen: pa.Table | None) -> dict[str, Any]:
     """How well a method's scores (N, D) find the errors, and what it sees in the modelled columns repairs them."""
     avpr = float(np.nanmean(cell_avprs(scores, errors.mask)))
     if seen is None:
-        return {"method": name, "avpr": avpr, "repaired": None, "repair_error": None}
+        return {"method": name, "avpr": avpr}
     every = np.ones(errors.kinds.shape, dtype=bool)
-    outcome = follow(errors, every, seen, every)
-    return {"method": name, "avpr": avpr} | outcome.measures(np.ones(len(outcome.found), dtype=bool))
+    return {"method": name, "avpr": avpr} | measures(follow(errors, every, seen, every))

@@ -61,6 +61,13 @@ _LAYOUT_NOISES = ("laplace4-0.5", "small", "other-row", "unit")
 SHARES = {"rows": (0.0, 0.014, 0.07, 0.3), "columns": (0.0, 0.014, 0.07, 0.3), "cells": (0.0, 0.003, 0.014, 0.2)}
 REAL_ERRORS = "real"  # in place of a noise: the table has its own errors
 DECIDED = "decided"  # the same, and people answer questions about it
+
+
+def _of_real_errors(about: str, noise: str, tables: tuple[str, ...] = ()) -> Experiment:
+    """Our default on tables that have their own errors; without tables on all pairs that are there."""
+    return Experiment(about, ("cellmend",), noises=(noise,), seeds=1, tables=tables, levels=(None,))
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     "detection": Experiment("finding rows and cells, Gaussian + uniform noise (Figs. 2 and 3)", _ALL),
     "l2": Experiment(
@@ -111,29 +118,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         levels=(0.0, 1.0, 2.0, 3.0),
         most_rows=12_000,
     ),
-    "log": Experiment(
-        "a log of 50,000 rows with spikes, stuck sensors and shifts",
-        ("cellmend",),
-        noises=(REAL_ERRORS,),
-        seeds=1,
-        tables=(LOG,),
-        levels=(None,),
-    ),
-    "dirt": Experiment(
-        "really dirty tables, clean versions known",
-        ("cellmend",),
-        noises=(REAL_ERRORS,),
-        seeds=1,
-        tables=(),
-        levels=(None,),
-    ),
-    "decisions": Experiment(
-        "the same after answers about 5, 10 and 20 rows, and about 20, 50 and 100 cells",
-        ("cellmend",),
-        noises=(DECIDED,),
-        seeds=1,
-        tables=(),
-        levels=(None,),
+    "log": _of_real_errors("a log of 50,000 rows with spikes, stuck sensors and shifts", REAL_ERRORS, tables=(LOG,)),
+    "dirt": _of_real_errors("really dirty tables, clean versions known", REAL_ERRORS),
+    "decisions": _of_real_errors(
+        "the same after answers about 5, 10 and 20 rows, and about 20, 50 and 100 cells", DECIDED
     ),
 }
 
@@ -345,7 +333,7 @@ def measure(dataset: Dataset, score: str | None, detector: Any, dirty: tuple[Any
         found |= _by_kind("cell_avpr", cell_avprs(detector.cell_scores(table, **asked), mask), dataset.schema)
     if hasattr(detector, "cell_suspicion"):
         found |= calibration(np.asarray(detector.cell_suspicion(table), dtype=float), mask)
-    if hasattr(detector, "repair"):
+    if hasattr(detector, "reconstruct"):
         answers = detector.reconstruct(table), detector.reconstruct_proba(table)
         found |= _by_kind("repair", repair_errors(dataset.frame, table, mask, *answers), dataset.schema)
     return found

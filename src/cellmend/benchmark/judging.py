@@ -9,12 +9,12 @@ import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cellmend.benchmark.results import Keyed, Outcome
 from cellmend.benchmark.vandal import RIGHT, none_of_it, recurring, vandalise
 from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.benchmark.vandal_numbers import same
@@ -26,11 +26,10 @@ SHARES = (0.001, 0.01, 0.1, 0.3)
 WAYS = (MIXED, *map(str, SHARES), FOREIGN, UNSPOILED)  # how a table is spoiled
 BOUNDS = (0.1, 0.5, 0.9, 0.99)  # of suspicion, for calibration
 SAMPLES = 8  # values of a column beside a flag
-Outcome = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Keyed):
     """One table, spoiled in one way."""
 
     table: str
@@ -38,11 +37,6 @@ class Task:
     seed: int
     most_rows: int
     most_columns: int
-
-    @property
-    def key(self) -> str:
-        """The task as text, to find it among the results."""
-        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -106,6 +100,7 @@ def ask(dirty: pd.DataFrame) -> Answer:
         warnings.simplefilter("ignore")
         mender = CellMender(random_state=0).fit(dirty)
         findings = mender.findings(dirty, fdr=FDR)
+        findings = findings[findings["contradiction"].isna()]  # what is measured is cells
         suspicion = np.asarray(mender.cell_suspicion(dirty), dtype=float)
     places = {name: place for place, name in enumerate(dirty.columns)}
     rows = findings.to_dict("records")

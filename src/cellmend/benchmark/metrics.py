@@ -110,3 +110,12 @@ def calibration(suspicion: Floats, mask: Mask, *, fdr: float = 0.1) -> dict[str,
         "found_share": float(mask[flagged].sum() / max(mask.sum(), 1)),
         "reliability": np.stack([cells, predicted, wrong], 1).round(3).tolist(),
     }
+
+
+def scores(wrong: int, flagged: int, found: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 from counts of cells.
+
+    >>> scores(wrong=4, flagged=2, found=1)
+    (0.5, 0.25, 0.3333333333333333)
+    """
+    return found / max(flagged, 1), found / max(wrong, 1), 2 * found / max(flagged + wrong, 1)

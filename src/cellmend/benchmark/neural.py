@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,13 +18,13 @@ from cellmend.model.layers import Linear
 from cellmend.model.likelihoods import Distributions, constant
 from cellmend.model.network import ColumnNetwork, stack, unstack
 from cellmend.model.optimiser import Ascent, Watch, decay_of_each, maximise
-from cellmend.table.schema import Schema
 
 EPOCHS = 100
 RATE: dict[str, Any] = {"batch_size": 150, "learning_rate": 1e-3, "schedule": "constant"}
 CHUNK = 4096  # rows judged at once
 
 
+@dataclass(kw_only=True, eq=False)
 class CondPred(RepairBaseline):
     """One network per column from all other columns, with layers of 200 and 50 and embeddings of its own.
 
@@ -31,19 +32,9 @@ class CondPred(RepairBaseline):
     weight by itself, so that one Adam is the same as one for each network.
     """
 
-    network_: Predictor
-
-    def __init__(
-        self,
-        *,
-        weight_decay: float = 0.0,
-        device: str = "cpu",
-        schema: Schema | Mapping[Any, Any] | None = None,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(schema=schema, random_state=random_state)
-        self.weight_decay = weight_decay
-        self.device = device
+    weight_decay: float = 0.0
+    device: str = "cpu"
+    network_: Predictor = field(init=False, repr=False)
 
     def learn(self, cells: Cells) -> None:
         """Raise every column's log-likelihood given the others."""
@@ -150,6 +141,7 @@ def _own(answers: Tensor, tables: int) -> Tensor:
     return answers.unflatten(0, (tables, -1)).diagonal(dim1=1, dim2=3)
 
 
+@dataclass(kw_only=True, eq=False)
 class DeepRPCA(RepairBaseline):
     """X = R + S: R what an autoencoder (400, 20, 400) can say of a one-hot row, S row-sparse errors.
 
@@ -159,21 +151,11 @@ class DeepRPCA(RepairBaseline):
     trained autoencoder.
     """
 
-    ROUNDS = 20
-    ROUND_EPOCHS = 10
-    network_: Autoencoder
-
-    def __init__(
-        self,
-        *,
-        sparsity: float = 0.01,
-        device: str = "cpu",
-        schema: Schema | Mapping[Any, Any] | None = None,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(schema=schema, random_state=random_state)
-        self.sparsity = sparsity
-        self.device = device
+    ROUNDS: ClassVar[int] = 20
+    ROUND_EPOCHS: ClassVar[int] = 10
+    sparsity: float = 0.01
+    device: str = "cpu"
+    network_: Autoencoder = field(init=False, repr=False)
 
     def learn(self, cells: Cells) -> None:
         """Alternate between the autoencoder and the sparse part."""

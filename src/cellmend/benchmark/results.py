@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cellmend.files.places import whole_file
 
@@ -15,7 +15,22 @@ Outcome = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Run:
+class Keyed:
+    """What a line of results is about."""
+
+    @property
+    def key(self) -> str:
+        """All of it as text, to find it among the results."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, row: Outcome) -> Self:
+        """What a line is about."""
+        return cls(**{each.name: row[each.name] for each in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Run(Keyed):
     """One line of the results: what was corrupted how, and who looked at it."""
 
     experiment: str
@@ -25,16 +40,6 @@ class Run:
     seed: int
     method: str
     setting: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def key(self) -> str:
-        """The run as text, to find it in the results."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def of(cls, row: Outcome) -> Run:
-        """The run of a line."""
-        return cls(**{each.name: row[each.name] for each in fields(cls)})
 
 
 class Results:
@@ -47,8 +52,8 @@ class Results:
         """With `retry` runs that failed are forgotten, so that they are made again."""
         self.path, self.timings = path, path.with_suffix(".timings.jsonl")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _drop_half_line(self.timings)
-        self.rows: dict[str, Outcome] = {Run.of(row).key: row for row in _drop_half_line(path)}
+        read_lines(self.timings)
+        self.rows: dict[str, Outcome] = {Run.of(row).key: row for row in read_lines(path)}
         if retry:
             self._rewrite(row for row in self.rows.values() if row["status"] == "ok")
 
@@ -58,8 +63,8 @@ class Results:
             return
         row = asdict(run) | outcome
         self.rows[run.key] = row
-        _append(self.path, row)
-        _append(self.timings, asdict(run) | {"seconds": round(seconds, 3)})
+        append_line(self.path, row)
+        append_line(self.timings, asdict(run) | {"seconds": round(seconds, 3)})
 
     def known(self, run: Run, *, within: Iterable[str]) -> Outcome | None:
         """The outcome of the same run under one of these experiments."""
@@ -76,7 +81,7 @@ class Results:
 
     def arrange(self) -> None:
         """Bring the lines into one order: they then do not depend on who was faster, nor on interruptions."""
-        written = {Run.of(row).key: row for row in _drop_half_line(self.path)}  # another process may have added some
+        written = {Run.of(row).key: row for row in read_lines(self.path)}  # another process may have added some
         self._rewrite(sorted((written | self.rows).values(), key=lambda row: Run.of(row).key))
 
     def _rewrite(self, rows: Iterable[Outcome]) -> None:
@@ -85,8 +90,8 @@ class Results:
             temporary.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()), encoding="utf-8")
 
 
-def _drop_half_line(path: Path) -> list[Outcome]:
-    """Cut off what a killed run left behind the last whole line; returns the lines."""
+def read_lines(path: Path) -> list[Outcome]:
+    """The lines of a file, if it is there; what a killed run left behind the last whole one is cut off."""
     if not path.exists():
         return []
     whole = path.read_bytes().rpartition(b"\n")[0]
@@ -95,7 +100,8 @@ def _drop_half_line(path: Path) -> list[Outcome]:
     return [json.loads(line) for line in whole.decode().splitlines()]
 
 
-def _append(path: Path, row: Outcome) -> None:
+def append_line(path: Path, row: Outcome) -> None:
+    """Write a line at once, so that a killed run loses none."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
         file.flush()

@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from scipy.stats import ttest_ind
 
 from cellmend.errors import ResultsError
 
+TEXTS = ("experiment", "table", "method", "status")
+OFTEN_EMPTY = ("noise", "error")
 RUN = ["experiment", "table", "noise", "level", "seed", "method", "setting"]  # what makes a run the same run
 
 
@@ -51,7 +52,8 @@ CALIBRATION = [
     Measure("found_share", "errors found by them"),
 ]
 WRONG = Measure("reliability", "share of cells that are wrong")
-MEASURES = [CELL, ROW, *CELL_KINDS, REPAIR, *REPAIR_KINDS, ROW_AUC, *CALIBRATION]
+ALL_THREE = [CELL, ROW, REPAIR]
+MEASURES = [*ALL_THREE, *CELL_KINDS, *REPAIR_KINDS, ROW_AUC, *CALIBRATION]
 
 TABLES = {"wine": "Wine", "adult": "Adult", "credit_default": "Credit Default", "letter": "Letter"}
 NOISES = {
@@ -109,13 +111,15 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
 
 
+Part = Callable[[pd.DataFrame], list[Chart | Sheet]]  # from finished runs to what shows them
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """The question an experiment answers, in a word and in a sentence, and how it is shown."""
+    """The question an experiment answers, in a word and in a sentence."""
 
     title: str
     question: str
-    show: Callable[[pd.DataFrame], list[Chart | Sheet]]
 
 
 def read_results(path: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -141,13 +145,18 @@ def _parse(line: str) -> dict[str, Any] | None:
     """The run that a line describes, None if the line is no run."""
     try:
         run = json.loads(line)
-        texts = {key: str(run[key]) for key in ("experiment", "table", "method", "status")}
-        texts |= {key: str(run.get(key) or "") for key in ("noise", "error")}
-        keys = ("level", *(measure.key for measure in MEASURES))
-        numbers = {key: np.nan if run.get(key) is None else float(run[key]) for key in keys}
-        setting = json.dumps(run.get("setting") or {}, sort_keys=True)
-        bins = {WRONG.key: run.get(WRONG.key)}
-        return {**texts, **numbers, **bins, "seed": int(run["seed"]), "setting": setting}
+        setting = run.pop("setting", None) or {}
+        texts = {key: str(run.pop(key)) for key in TEXTS} | {key: str(run.pop(key, None) or "") for key in OFTEN_EMPTY}
+        unknown = dict.fromkeys(("level", "alpha", *(measure.key for measure in MEASURES)), np.nan)
+        numbers = {key: float(value) for key, value in run.items() if not isinstance(value, list | dict | None)}
+        bins = {WRONG.key: run.get(WRONG.key), "alpha": setting.get("alpha", np.nan)}
+        return (
+            texts
+            | unknown
+            | numbers
+            | bins
+            | {"seed": int(run["seed"]), "setting": json.dumps(setting, sort_keys=True)}
+        )
     except (ValueError, KeyError, AttributeError, TypeError):
         return None
 
@@ -234,17 +243,20 @@ def number(value: float) -> str:
 def show(name: str, runs: pd.DataFrame) -> list[Chart | Sheet]:
     """The charts and tables of an experiment."""
     finished = runs[(runs.experiment == name) & (runs.status == "ok")]
-    return EXPERIMENTS[name].show(finished) if len(finished) else []
+    return [shown for part in SHOWN[name] for shown in part(finished)] if len(finished) else []
 
 
-def _average_chart(
-    runs: pd.DataFrame, name: str, caption: str, measures: Sequence[Measure], line: str = "method", x: str = "level"
-) -> list[Chart | Sheet]:
+def _averages(
+    name: str, caption: str, measures: Sequence[Measure] = ALL_THREE, line: str = "method", x: str = "level"
+) -> Part:
     """A panel per measure, averaged over the tables."""
-    by = [line, x]
-    panels = [Panel(_of_tables(runs, m), m, averages(runs, m.key, by)) for m in measures if runs[m.key].notna().any()]
-    notes = _missing_notes(runs, measures, by)
-    return [Chart(name, caption, x, panels, len(panels), notes)] if any(len(p.means) for p in panels) else []
+
+    def chart(runs: pd.DataFrame) -> list[Chart | Sheet]:
+        by, known = [line, x], [measure for measure in measures if runs[measure.key].notna().any()]
+        panels = [Panel(_of_tables(runs, each), each, averages(runs, each.key, by)) for each in known]
+        return _unless_empty(Chart(name, caption, x, panels, len(panels), _missing_notes(runs, measures, by)))
+
+    return chart
 
 
 def _of_tables(runs: pd.DataFrame, measure: Measure) -> str:
@@ -253,95 +265,30 @@ def _of_tables(runs: pd.DataFrame, measure: Measure) -> str:
     return f"{measure.of}, {which}" if measure.of else which
 
 
-def _grid_chart(
-    runs: pd.DataFrame, name: str, caption: str, measures: Sequence[Measure], rows: str = "table"
-) -> list[Chart | Sheet]:
+def _each(name: str, caption: str, measures: Sequence[Measure] = ALL_THREE, rows: str = "table") -> Part:
     """A panel per table, or per noise averaged over the tables, and measure, against the level."""
-    measures = [m for m in measures if runs[m.key].notna().any()]
-    names = TABLES if rows == "table" else NOISES
-    panels = []
-    for value, measure in product(in_order(runs[rows], names), measures):
-        part = runs[runs[rows] == value]
-        panels.append(Panel(names.get(value, value), measure, averages(part, measure.key, ["method", "level"])))
-    columns = len(measures) if len(measures) > 1 else min(2, len(panels))
-    notes = [] if rows == "table" else [BETA] + [
-        f"{names.get(value, value)}: {note}"
-        for value in in_order(runs[rows], names)
-        for note in _missing_notes(runs[runs[rows] == value], measures, ["method", "level"])
-    ]  # fmt: skip
-    return [Chart(name, caption, "level", panels, columns, notes)] if any(len(p.means) for p in panels) else []
+    names, by = TABLES if rows == "table" else NOISES, ["method", "level"]
+
+    def chart(runs: pd.DataFrame) -> list[Chart | Sheet]:
+        known = [measure for measure in measures if runs[measure.key].notna().any()]
+        panels, notes = [], [] if rows == "table" else [BETA]
+        for value in in_order(runs[rows], names):
+            part, title = runs[runs[rows] == value], names.get(value, value)
+            panels += [Panel(title, measure, averages(part, measure.key, by)) for measure in known]
+            notes += [] if rows == "table" else [f"{title}: {note}" for note in _missing_notes(part, known, by)]
+        columns = len(known) if len(known) > 1 else min(2, len(panels))
+        return _unless_empty(Chart(name, caption, "level", panels, columns, notes))
+
+    return chart
 
 
-def _detection(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    return [
-        *_average_chart(runs, "detection", "Finding corrupted rows and cells (the paper's Figure 2)", [ROW, CELL]),
-        *_grid_chart(runs, "detection-tables", "The same for each table (supplement 4)", [ROW, CELL]),
-        *_average_chart(runs, "detection-kinds", "Cells by kind of column (Figure 3)", CELL_KINDS),
-    ]
-
-
-def _l2(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    return _average_chart(runs, "l2", "With and without L2, which needs labels to tune (Figure 1)", [ROW, CELL])
-
-
-def _repair(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    return [
-        *_average_chart(runs, "repair", "Error of the repaired cells (Figure 4)", [REPAIR]),
-        *_average_chart(runs, "repair-kinds", "By kind of column (Figure 5)", REPAIR_KINDS),
-        *_grid_chart(runs, "repair-tables", "For each table (supplement 5)", [REPAIR]),
-    ]
-
-
-def _noises(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "Each noise, average of the tables (Figure 6, supplement 7)"
-    return _grid_chart(runs, "noises", caption, [CELL, ROW, REPAIR], rows="noise")
-
-
-def _alpha(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    alpha = [json.loads(setting).get("alpha") for setting in runs.setting]
-    caption = "RVAE with several beliefs alpha that a cell is clean (Figure 7)"
-    return _average_chart(runs.assign(alpha=alpha), "alpha", caption, [CELL, ROW, REPAIR], line="level", x="alpha")
-
-
-def _weights(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "RVAE (coordinate ascent, CVI) against RVAE-AVI (a second network), each table (supplement 6)"
-    return _grid_chart(runs, "weights", caption, [CELL, ROW, REPAIR])
-
-
-def _seeds(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "Mean and standard deviation over corruption seeds, each table (supplement 8)"
-    return [*_grid_chart(runs, "seeds", caption, [CELL, ROW, REPAIR]), *_p_value_sheet(runs)]
-
-
-def _inference(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "RVAE is MAP; one-stage and two-stage are pseudo-Gibbs sampling (supplement 10)"
-    return [
-        *_average_chart(runs, "inference", caption, [CELL, ROW, REPAIR]),
-        *_grid_chart(runs, "inference-tables", "The same for each table", [CELL, ROW, REPAIR]),
-    ]
-
-
-def _default(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    return [
-        *_average_chart(runs, "default", "Our default, the published model and the best peers", [CELL, ROW, REPAIR]),
-        *_grid_chart(runs, "default-tables", "The same for each table", [CELL, ROW, REPAIR]),
-        *_calibration(runs[runs.method == "cellmend"]),
-    ]
-
-
-def _unseen_noises(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "Noises that the default was not tuned on, average of the tables"
-    return _grid_chart(runs, "unseen-noises", caption, [CELL, ROW, REPAIR], rows="noise")
-
-
-def _unseen_tables(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    caption = "Tables that the default was not tuned on"
-    return _grid_chart(runs, "unseen-tables", caption, [CELL, ROW, REPAIR])
+def _unless_empty(chart: Chart) -> list[Chart | Sheet]:
+    return [chart] if any(len(panel.means) for panel in chart.panels) else []
 
 
 def _calibration(runs: pd.DataFrame) -> list[Chart | Sheet]:
     """Is suspicion a probability? Reliability of each table, and what flagging at 10 % false alarms gives."""
-    runs = runs[runs[WRONG.key].notna()]
+    runs = runs[(runs.method == "cellmend") & runs[WRONG.key].notna()]
     if runs.empty:
         return []
     bins = {table_name(table): np.sum([*part.reliability], axis=0) for table, part in runs.groupby("table")}
@@ -441,44 +388,75 @@ def _layouts(runs: pd.DataFrame) -> list[Chart | Sheet]:
     return [Sheet("Errors in rows, in columns or scattered", header, lines, notes)]
 
 
-def _dirt(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    """Each folder of dirty tables: what is found, what of it is right, and what is repaired."""
-    measures = ("precision", "recall", "f1", "best_f1", "repaired_right")
-    folders = runs.assign(folder=runs.table.str.split("/").str[0]).groupby("folder")
-    lines = [[name, str(len(part)), *(number(part[key].mean()) for key in measures)] for name, part in folders]
-    header = ["folder", "tables", *(key.replace("_", " ") for key in measures)]
-    return [Sheet("Really dirty tables, cells that are empty left out", header, lines, ["Means over the tables."])]
+def _by_folder(caption: str, *measures: str) -> Part:
+    """Each folder of dirty tables: measures, and where people answered, before any answer and after more of them."""
 
+    def sheet(runs: pd.DataFrame) -> list[Chart | Sheet]:
+        runs = runs.dropna(axis=1, how="all")  # what only other experiments measure
+        asked = [""] + [key.removeprefix("f1") for key in runs if key.startswith("f1 ")]
+        shown = [f"{measure}{when}" for measure in measures for when in asked if f"{measure}{when}" in runs]
+        folders = runs.assign(folder=runs.table.str.split("/").str[0]).groupby("folder")
+        lines = [[name, str(len(part)), *(number(part[key].mean()) for key in shown)] for name, part in folders]
+        header = ["folder", "tables", *(key.replace("_", " ") for key in shown)]
+        return [Sheet(caption, header, lines, ["Means over the tables."])]
 
-def _decisions(runs: pd.DataFrame) -> list[Chart | Sheet]:
-    """Each folder of dirty tables: F1 of cells and of repairs before any answer, and after more and more of them."""
-    asked = [key.removeprefix("f1 ") for key in runs if key.startswith("f1 ")]
-    folders = runs.assign(folder=runs.table.str.split("/").str[0]).groupby("folder")
-    lines = [
-        [name, str(len(part)), what.replace("_", " "), *(number(part[f"{what} {when}"].mean()) for when in asked)]
-        for name, part in folders
-        for what in ("f1", "repair_f1", "precision")
-    ]
-    header = ["folder", "tables", "measure", *asked]
-    return [Sheet("Dirty tables and people's answers, empty cells left out", header, lines, ["Means over the tables."])]
+    return sheet
 
 
 EXPERIMENTS = {
-    "detection": Experiment("Detection", "How well are corrupted rows and cells found?", _detection),
-    "l2": Experiment("Regularisation", "How much do the rivals owe to L2, which needs labelled data to tune?", _l2),
-    "repair": Experiment("Repair", "How close do repaired cells come to the truth?", _repair),
-    "noises": Experiment("Other noises", "Does the ranking hold when the errors are of another kind?", _noises),
-    "alpha": Experiment("Prior belief", "Does it matter how clean we believe the table to be?", _alpha),
-    "weights": Experiment(
-        "Weights", "Are the weights of the cells better computed or predicted by a network?", _weights
+    "detection": Experiment("Detection", "How well are corrupted rows and cells found?"),
+    "l2": Experiment("Regularisation", "How much do the rivals owe to L2, which needs labelled data to tune?"),
+    "repair": Experiment("Repair", "How close do repaired cells come to the truth?"),
+    "noises": Experiment("Other noises", "Does the ranking hold when the errors are of another kind?"),
+    "alpha": Experiment("Prior belief", "Does it matter how clean we believe the table to be?"),
+    "weights": Experiment("Weights", "Are the weights of the cells better computed or predicted by a network?"),
+    "seeds": Experiment("Chance", "Are the differences larger than those between random corruptions?"),
+    "inference": Experiment("Inference", "Does sampling find and repair better than one pass?"),
+    "rows": Experiment("Row outliers", "How well are whole outlying rows found on public sets?"),
+    "default": Experiment("Our default", "Is cellmend better than the paper and than boosted trees?"),
+    "unseen-noises": Experiment("Unseen noises", "Is it so with noises that nobody tuned on?"),
+    "unseen-tables": Experiment("Unseen tables", "Is it so on tables that nobody tuned on?"),
+    "layouts": Experiment("Layouts", "Does it matter where the errors lie, and how many they are?"),
+    "log": Experiment("Log", "What is found in a log of sensors?"),
+    "dirt": Experiment("Dirty tables", "What is found of the errors that people really make?"),
+    "decisions": Experiment("Decisions", "How much do people's answers help, and how many does it take?"),
+}
+_SAME = "The same for each table"
+_FOUND = ("precision", "recall", "f1", "best_f1", "repaired_right")
+SHOWN: dict[str, tuple[Part, ...]] = {
+    "detection": (
+        _averages("detection", "Finding corrupted rows and cells (the paper's Figure 2)", [ROW, CELL]),
+        _each("detection-tables", f"{_SAME} (supplement 4)", [ROW, CELL]),
+        _averages("detection-kinds", "Cells by kind of column (Figure 3)", CELL_KINDS),
     ),
-    "seeds": Experiment("Chance", "Are the differences larger than those between random corruptions?", _seeds),
-    "inference": Experiment("Inference", "Does sampling find and repair better than one pass?", _inference),
-    "rows": Experiment("Row outliers", "How well are whole outlying rows found on public sets?", _rows),
-    "default": Experiment("Our default", "Is cellmend better than the paper and than boosted trees?", _default),
-    "unseen-noises": Experiment("Unseen noises", "Is it so with noises that nobody tuned on?", _unseen_noises),
-    "unseen-tables": Experiment("Unseen tables", "Is it so on tables that nobody tuned on?", _unseen_tables),
-    "layouts": Experiment("Layouts", "Does it matter where the errors lie, and how many they are?", _layouts),
-    "dirt": Experiment("Dirty tables", "What is found of the errors that people really make?", _dirt),
-    "decisions": Experiment("Decisions", "How much do people's answers help, and how many does it take?", _decisions),
+    "l2": (_averages("l2", "With and without L2, which needs labels to tune (Figure 1)", [ROW, CELL]),),
+    "repair": (
+        _averages("repair", "Error of the repaired cells (Figure 4)", [REPAIR]),
+        _averages("repair-kinds", "By kind of column (Figure 5)", REPAIR_KINDS),
+        _each("repair-tables", "For each table (supplement 5)", [REPAIR]),
+    ),
+    "noises": (_each("noises", "Each noise, average of the tables (Figure 6, supplement 7)", rows="noise"),),
+    "alpha": (
+        _averages("alpha", "RVAE with several beliefs alpha that a cell is clean (Figure 7)", line="level", x="alpha"),
+    ),
+    "weights": (_each("weights", "RVAE (coordinate ascent) against RVAE-AVI (a second network) (supplement 6)"),),
+    "seeds": (_each("seeds", "Mean and standard deviation over corruption seeds (supplement 8)"), _p_value_sheet),
+    "inference": (
+        _averages("inference", "RVAE is MAP; one-stage and two-stage are pseudo-Gibbs sampling (supplement 10)"),
+        _each("inference-tables", _SAME),
+    ),
+    "rows": (_rows,),
+    "default": (
+        _averages("default", "Our default, the published model and the best peers"),
+        _each("default-tables", _SAME),
+        _calibration,
+    ),
+    "unseen-noises": (_each("unseen-noises", "Noises that the default was not tuned on", rows="noise"),),
+    "unseen-tables": (_each("unseen-tables", "Tables that the default was not tuned on"),),
+    "layouts": (_layouts,),
+    "log": (_by_folder("Spikes, stuck sensors and shifted blocks", *_FOUND),),
+    "dirt": (_by_folder("Really dirty tables, cells that are empty left out", *_FOUND),),
+    "decisions": (
+        _by_folder("Dirty tables and people's answers, empty cells left out", "f1", "repair_f1", "precision"),
+    ),
 }

@@ -6,7 +6,7 @@ It shares nothing with what learns: kinds of error, their mix and their wording 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ ALONE = ("shifted row", "other row")  # no habits
 UNTYPED = ("shifted row", "next column")  # happen to what nobody types, too
 HABITUAL = 0.01  # share of a column's cells from which on a kind of error recurs
 Cells = dict[tuple[int, int], str]
+Admits = Callable[[int, str, str], bool]  # (place, meant, text): can the column hold this error?
 
 
 def mixed_share(rng: Rng) -> float:
@@ -38,7 +39,12 @@ def mixed_share(rng: Rng) -> float:
 
 
 def vandalise(
-    table: pd.DataFrame, rng: Rng, *, share: float | None = None, kinds: Sequence[str] | None = None
+    table: pd.DataFrame,
+    rng: Rng,
+    *,
+    share: float | None = None,
+    kinds: Sequence[str] | None = None,
+    admits: Admits = lambda place, meant, text: True,
 ) -> tuple[pd.DataFrame, NDArray[np.int8]]:
     """A table of texts with about this share of its filled cells wrong, and the kind of each error, or -1.
 
@@ -47,7 +53,7 @@ def vandalise(
     unknown = [name for name in kinds or () if name not in NAMES]
     if unknown:
         raise UnknownNameError(f"A kind of error must be one of {', '.join(NAMES)}; one is {unknown[0]!r}.")
-    vandal = Vandal(table, rng)
+    vandal = Vandal(table, rng, admits)
     wanted = max(1, round(vandal.filled.sum() * (mixed_share(rng) if share is None else share)))
     chosen = [place for place, name in enumerate(NAMES) if kinds is None or name in kinds]
     vandal.form_habits(round(wanted * IN_HABITS), chosen)
@@ -86,19 +92,20 @@ def columns_of(table: pd.DataFrame) -> list[Column]:
 class Vandal:
     """A table that is being spoiled."""
 
-    def __init__(self, table: pd.DataFrame, rng: Rng) -> None:
+    def __init__(self, table: pd.DataFrame, rng: Rng, admits: Admits) -> None:
         """Nothing is spoiled yet."""
-        self.rng, self.columns = rng, columns_of(table)
+        self.rng, self.admits, self.columns = rng, admits, columns_of(table)
         self.clean = table.to_numpy(dtype=object)
         self.texts = self.clean.copy()
         self.filled = np.array([[bool(text.strip()) for text in row] for row in self.clean], dtype=bool)
         self.filled = self.filled.reshape(self.clean.shape)
         self.marks = np.full(self.clean.shape, RIGHT, dtype=np.int8)
+        self.counts = Counter[int]()  # of the kinds so far
 
     @property
     def spoiled(self) -> int:
         """How many cells are wrong by now."""
-        return int((self.marks != RIGHT).sum())
+        return self.counts.total()
 
     def form_habits(self, wanted: int, kinds: Sequence[int]) -> None:
         """Spoil cells of one column in one way, again and again, until about so many are wrong."""
@@ -115,9 +122,8 @@ class Vandal:
         """Spoil single cells until so many are wrong, of each kind about as many."""
         open_kinds = {kind: self._fitting(kind) for kind in kinds if self._fitting(kind)}
         while open_kinds and self.spoiled < wanted:
-            counts = {kind: int((self.marks == kind).sum()) for kind in open_kinds}
-            rarest = [kind for kind, count in counts.items() if count == min(counts.values())]
-            kind = one_of(rarest, self.rng)
+            fewest = min(self.counts[kind] for kind in open_kinds)
+            kind = one_of([kind for kind in open_kinds if self.counts[kind] == fewest], self.rng)
             if not any(self._spoil_somewhere(kind, open_kinds[kind], wanted - self.spoiled) for _ in range(TRIES)):
                 del open_kinds[kind]
 
@@ -174,8 +180,10 @@ class Vandal:
         for (row, place), text in new.items():
             meant = self.clean[row, place]
             differs = text != meant if NAMES[kind] == "spaces" else not same(text, meant)
-            if differs and text.strip() and self.filled[row, place] and self.marks[row, place] == RIGHT:
+            is_open = self.filled[row, place] and self.marks[row, place] == RIGHT
+            if differs and text.strip() and is_open and self.admits(place, meant, text):
                 self.texts[row, place], self.marks[row, place] = text, kind
+                self.counts[kind] += 1
         return self.spoiled > before
 
     def _made(self, kind: int, row: int, place: int, flavour: float) -> Cells:

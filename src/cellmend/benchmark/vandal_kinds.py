@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,14 +218,6 @@ class Kind:
     spoil: Spoil | None = None  # None: it needs the cells around it
 
 
-def _worded(column: Column) -> bool:
-    return column.worded
-
-
-def _measured(column: Column) -> bool:
-    return column.measured
-
-
 def _widely(column: Column) -> bool:
     return column.measured and len(column.counts) >= MANY_VALUES and column.scale > 0
 
@@ -246,10 +239,7 @@ def _several(column: Column) -> bool:
     return len(column.counts) > 1
 
 
-def _any(column: Column) -> bool:
-    return bool(column.filled)
-
-
+_worded, _measured, _dated, _any = map(attrgetter, ("worded", "measured", "dated", "filled"))
 KINDS = (
     Kind("keyboard slip", _worded, _new, words.slip),
     Kind("dropped letter", _worded, _new, words.drop),
@@ -267,7 +257,7 @@ KINDS = (
     Kind("other unit", _in_units, _outside, numbers.other_unit),
     Kind("look-alike", _digits, _new_shape, words.look_alike),
     Kind("cut off", _long, _no_cuts, words.cut_off),
-    Kind("date", lambda column: column.dated, _other_years, numbers.wrong_date),
+    Kind("date", _dated, _other_years, numbers.wrong_date),
     Kind("outlier", _widely, _outside),
     Kind("other row", _several, _never),
     Kind("next column", _any, _new_shape),

@@ -6,20 +6,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from cellmend.benchmark.families import is_kept
-from cellmend.benchmark.judging import FOREIGN, MIXED, UNSPOILED, WAYS, Outcome, Task, judge
+from cellmend.benchmark.judging import FOREIGN, MIXED, UNSPOILED, WAYS, Task, judge
+from cellmend.benchmark.results import Outcome, append_line, read_lines
 from cellmend.benchmark.wild_summary import summary, write_flags
 from cellmend.errors import MissingDatasetError, UnknownNameError
 
@@ -85,11 +86,11 @@ def run_wild(plan: Plan, out: Path, *, jobs: int = 1, retry: bool = False, repor
     """Judge what is not judged yet, write each outcome as it comes, and return the summary."""
     tasks, path = plan.tasks(), out / RESULTS
     out.mkdir(parents=True, exist_ok=True)
-    done = {key: outcome for key, outcome in _read(path).items() if not (retry and "failed" in outcome)}
+    done = {Task.of(each).key: each for each in read_lines(path) if not (retry and "failed" in each)}
     left = [task for task in tasks if task.key not in done]
     for outcome in _judged(left, plan.folder, jobs):
-        _append(path, outcome)
-        done[_key(outcome)] = outcome
+        append_line(path, outcome)
+        done[Task.of(outcome).key] = outcome
         if report is not None:
             report(sum(task.key in done for task in tasks), len(tasks), f"{outcome['table']}, {outcome['way']}")
     outcomes = [done[task.key] for task in tasks]
@@ -104,48 +105,19 @@ def _judged(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
         with _one_thread():
             yield from map(work, tasks)
         return
-    with get_context("spawn").Pool(jobs, _set_one_thread, maxtasksperchild=TASKS_OF_A_PROCESS) as pool:
+    with get_context("spawn").Pool(jobs, torch.set_num_threads, (1,), maxtasksperchild=TASKS_OF_A_PROCESS) as pool:
         yield from pool.imap_unordered(work, tasks)
-
-
-def _set_one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """One thread, so that results do not depend on how many cores there are."""
-    import torch
-
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _key(outcome: Outcome) -> str:
-    return Task(**{name: outcome[name] for name in asdict(Task("", "", 0, 0, 0))}).key
-
-
-def _read(path: Path) -> dict[str, Outcome]:
-    """Outcomes by their tasks; half a line that a killed run left is cut off."""
-    if not path.exists():
-        return {}
-    whole = path.read_bytes().rpartition(b"\n")[0]
-    with path.open("rb+") as file:
-        file.truncate(len(whole) + 1 if whole else 0)
-    outcomes = [json.loads(line) for line in whole.decode().splitlines()]
-    return {_key(outcome): outcome for outcome in outcomes}
-
-
-def _append(path: Path, outcome: Outcome) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(outcome) + "\n")
-        file.flush()
 
 
 # ---------------------------------------------------------------- without the command line of cellmend

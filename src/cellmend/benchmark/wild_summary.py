@@ -9,22 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from cellmend.benchmark.judging import BOUNDS, FDR, FOREIGN, MIXED, SHARES, UNSPOILED, Outcome
+from cellmend.benchmark.judging import BOUNDS, FDR, FOREIGN, MIXED, SHARES, UNSPOILED
+from cellmend.benchmark.metrics import scores
+from cellmend.benchmark.results import Outcome
 from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.files.places import whole_file
 
 SURE = 0.9  # the suspicion from which on nearly all cells should be wrong
 LISTED = ("table", "row", "column", "value", "suspicion", "cause", "repair", "reason", "whole_row", "samples")
 REPAIRS = ("repaired_right", "repaired_wrong", "right_cells_changed")
-
-
-def scores(wrong: int, flagged: int, found: int) -> tuple[float, float, float]:
-    """Precision, recall and F1 from counts of cells.
-
-    >>> scores(wrong=4, flagged=2, found=1)
-    (0.5, 0.25, 0.3333333333333333)
-    """
-    return found / max(flagged, 1), found / max(wrong, 1), 2 * found / max(flagged + wrong, 1)
 
 
 def pooled(outcomes: Sequence[Outcome]) -> tuple[float, float, float]:

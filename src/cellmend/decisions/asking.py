@@ -5,33 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.decisions.habits import TRAITS, Floats
-from cellmend.decisions.portrait import CELL_TRAITS, Seen
+from cellmend.decisions.judged import Judged
+from cellmend.posterior.known import Floats
 
 LEAST_UNSURE = 0.02  # p (1 - p) of a cell of which the model is sure: it may be wrong all the same
 LEAST_ASKED = 0.01  # the same, for questions about single cells
-STEPS = {"value_for_column": (-4.0, -2.0, -0.7), "shape_for_column": (-4.0, -2.0, -0.7), "rarest_letter": (-5.0, -3.0),
-         "distance": (0.7, 1.2, 2.0), "odd_type": (0.5,)}  # fmt: skip
-COMPANY_STEPS = (-2.0, -0.1, 0.7)
-SUSPICION_STEPS = (0.1, 0.5, 0.9)
+SUSPICION_STEPS = (0.1, 0.5, 0.9)  # cells are alike that are right, doubtful, flagged, or surely wrong
 ASKED_AGAIN = 0.25  # what another question about cells of the same kind is worth, times that of the one before
 SAME_COLUMN = 0.8  # and one about other cells of the same column
 
 
-def kinds_of(seen: Seen, suspicion: Floats) -> NDArray[np.int64]:
-    """Which cells are alike, (N, D): those of a column with the same number; -1 for empty cells.
-
-    Cells are alike that are about as rare, as far out and as suspicious (N, D).
-    """
-    kinds = np.full(suspicion.shape, -1)
-    for place, column in enumerate(seen.columns):
-        rows = np.flatnonzero(column.places >= 0)
+def kinds_of(judged: Judged, suspicion: Floats) -> NDArray[np.int64]:
+    """The kind of each cell, (N, D): its column, its outline and about how suspicious it is, (N, D); -1 for cells of
+    which nothing can be learned."""
+    kinds, steps = np.full(suspicion.shape, -1), np.digitize(suspicion, SUSPICION_STEPS)
+    for place, column in enumerate(judged.columns):
+        rows = np.flatnonzero(judged.held[:, place])
         if len(rows):
-            traits = seen.traits(place, rows)
-            steps = [np.digitize(traits[:, TRAITS.index(name)], edges) for name, edges in STEPS.items()]
-            company = traits[:, len(TRAITS) + CELL_TRAITS.index("company")]
-            steps += [np.digitize(company, COMPANY_STEPS), np.digitize(suspicion[rows, place], SUSPICION_STEPS)]
-            key = np.ravel_multi_index(steps, [8] * len(steps))
+            outlines = np.unique([each[-1] for each in judged.marks[place]], return_inverse=True)[1][column.codes[rows]]
+            key = outlines * (len(SUSPICION_STEPS) + 1) + steps[rows, place]
             kinds[rows, place] = np.unique(key, return_inverse=True)[1] + kinds.max() + 1
     return kinds
 

@@ -1,4 +1,4 @@
-"""What repairs that people gave tell of other wrong cells: ways to rewrite a text, and the value that its company has.
+"""What repairs that people gave tell of other wrong cells: ways to rewrite a text, and the column that tells the value.
 
 From one pair of a text and its repair all ways are listed that lead from the one to the other. A way is trusted as far
 as it leads to the given repair wherever it can be gone.
@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from cellmend.decisions.habits import Coded, Floats, Habits, form_of, number_of, shape_of
+from cellmend.posterior import forms
+from cellmend.posterior.known import Coded, Floats, Known
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
 NO_GUESS = "\0"  # no repair is like it
 MOST_SHIFTED = 9  # places by which a decimal point slips
+MOSTLY = 0.5  # of a column's cells are numbers: then any number is written as they are
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 @dataclass(frozen=True)
@@ -39,22 +44,6 @@ class Way:
         return None if found == text else found
 
 
-def _value(text: str, old: str, new: str) -> str | None:
-    return new if text == old else None
-
-
-def _end(text: str, old: str, new: str) -> str | None:
-    return text[: len(text) - len(old)] + new if text.endswith(old) else None
-
-
-def _start(text: str, old: str, new: str) -> str | None:
-    return new + text[len(old) :] if text.startswith(old) else None
-
-
-def _inside(text: str, old: str, new: str) -> str | None:
-    return text.replace(old, new) if old and text.count(old) == 1 else None
-
-
 def _end_like(text: str, old: str, new: str) -> str | None:
     found = re.search(f"(?:{old})$", text)
     return text[: found.start()] + new if found else None
@@ -63,10 +52,6 @@ def _end_like(text: str, old: str, new: str) -> str | None:
 def _start_like(text: str, old: str, new: str) -> str | None:
     found = re.match(old, text)
     return new + text[found.end() :] if found else None
-
-
-def _doubled(text: str, old: str, new: str) -> str | None:
-    return text[::2] if text and text[::2] == text[1::2] else None
 
 
 def _scaled(text: str, old: str, new: str) -> str | None:
@@ -80,13 +65,13 @@ def _day_first(text: str, old: str, new: str) -> str | None:
 
 
 WAYS: dict[str, Callable[[str, str, str], str | None]] = {
-    "value": _value,
-    "end": _end,
-    "start": _start,
-    "inside": _inside,
+    "value": lambda text, old, new: new if text == old else None,
+    "end": lambda text, old, new: text.removesuffix(old) + new if text.endswith(old) else None,
+    "start": lambda text, old, new: new + text.removeprefix(old) if text.startswith(old) else None,
+    "inside": lambda text, old, new: text.replace(old, new) if old and text.count(old) == 1 else None,
     "end like": _end_like,
     "start like": _start_like,
-    "doubled": _doubled,
+    "doubled": lambda text, old, new: text[::2] if text and text[::2] == text[1::2] else None,
     "reversed": lambda text, old, new: text[::-1],
     "lower": lambda text, old, new: text.lower(),
     "upper": lambda text, old, new: text.upper(),
@@ -144,56 +129,96 @@ def _like(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Repairs:
-    """How wrong cells of a column are repaired."""
-
-    ways: tuple[tuple[Way, float], ...]  # and how far each is trusted, the most trusted first
-    company: dict[str, str]  # value of the column that tells this one, to the value that such rows have
-    trust: float  # in company
-    forms: tuple[str, ...] = ()  # of the repairs that people gave
-
-    def meant(self, text: str, beside: str, habits: Habits | None) -> str | None:
-        """What a wrong cell should hold, with what stands in the column that tells it; None if nothing says."""
-        for way, trust in self.ways:
-            if self.trust > trust and self.company.get(beside, text) != text:
-                break
-            found = way.rewrite(text)
-            if found is not None and (way.name == "value" or self._is_written_so(found, habits)):
-                return found
-        best = self.company.get(beside, text)
-        return best if best != text else None
-
-    def _is_written_so(self, text: str, habits: Habits | None) -> bool:
-        """Is a text written as given repairs, or as cells of its column are?"""
-        return form_of(text) in self.forms or (habits is not None and is_usual(text, habits))
-
-
-def is_usual(text: str, habits: Habits) -> bool:
-    """Is a text written as others of its column are?"""
-    is_number = not np.isnan(number_of(text)) and habits.numeric > 1 - habits.numeric
-    return text in habits.values or shape_of(text) in habits.shapes or is_number
-
-
-@dataclass(frozen=True)
 class Given:
     """A repair that a person gave."""
 
     text: str
     repair: str
-    beside: str  # what stands in the column that tells this one
     guess: str | None  # what the model would have repaired
+    row: Mapping[int, str]  # what stands in the partners of the column, by place; nothing if the row is not here
 
 
-def learn_repairs(given: Sequence[Given], company: Mapping[str, str]) -> Repairs:
-    """Ways and company that lead to the given repairs more often than the model does."""
-    pairs = dict.fromkeys((each.text, each.repair) for each in given)
-    ways = dict.fromkeys(way for text, repair in pairs for way in ways_from(text, repair))
-    least = max(LEAST_TRUST, _trust((each.guess or NO_GUESS, each.repair) for each in given))
-    trusted = [(way, _trust((way.rewrite(text), repair) for text, repair in pairs)) for way in ways]
-    kept = sorted(((way, trust) for way, trust in trusted if trust >= least), key=lambda pair: -pair[1])
-    told = _trust((company.get(each.beside), each.repair) for each in given)
-    forms = dict.fromkeys(form_of(each.repair) for each in given)
-    return Repairs(tuple(kept), dict(company) if told >= least else {}, told, tuple(forms))
+@dataclass(frozen=True)
+class Partner:
+    """Another column that tells what wrong cells should hold."""
+
+    place: int
+    tells: Mapping[str, str]  # by its text, the value that most rows with it have
+
+    @classmethod
+    def learn(cls, place: int, partner: Coded, column: Coded, trust: Floats) -> Partner:
+        """By rows that are trusted so far, (N,); a value must have a whole row for it."""
+        both = (partner.codes >= 0) & (column.codes >= 0)
+        width = len(column.texts) + 1
+        keys, index = np.unique(partner.codes[both] * width + column.codes[both], return_inverse=True)
+        rows = np.bincount(index, trust[both], minlength=len(keys))
+        rising = [int(key) for key in keys[np.argsort(rows, kind="stable")[(rows < 1).sum() :]]]  # the last one holds
+        texts, values = partner.texts.to_pylist(), column.texts.to_pylist()
+        return cls(place, {texts[key // width].strip(): values[key % width].strip() for key in rising})
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """How wrong cells of a column are repaired."""
+
+    ways: tuple[Way, ...] = ()  # the most trusted first
+    outlines: tuple[str, ...] = ()  # of the repairs that people gave
+    partner: Partner | None = None
+    surer: int = 0  # ways that are trusted more than the partner
+
+    @classmethod
+    def learn(cls, given: Sequence[Given], partners: Iterable[Partner]) -> Repairs:
+        """Ways, and a partner, that lead to the given repairs more often than the model does."""
+        pairs = dict.fromkeys((each.text, each.repair) for each in given)
+        ways = dict.fromkeys(way for text, repair in pairs for way in ways_from(text, repair))
+        least = max(LEAST_TRUST, _trust((each.guess or NO_GUESS, each.repair) for each in given))
+        trust = {way: _trust((way.rewrite(text), repair) for text, repair in pairs) for way in ways}
+        kept = sorted((way for way in ways if trust[way] >= least), key=lambda way: -trust[way])
+        outlines = tuple(dict.fromkeys(outlines_of([each.repair for each in given])))
+        best, told = None, least
+        for partner in partners:
+            own = _trust((partner.tells.get(each.row.get(partner.place, "")), each.repair) for each in given)
+            if own > told or (own == told and best is None):
+                best, told = partner, own
+        return cls(tuple(kept), outlines, best, sum(trust[way] >= told for way in kept))
+
+    def meant(self, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
+        """What wrong cells should hold, by their text and that of the partner; only those of which something tells."""
+        open_, found = dict.fromkeys(cells), dict[tuple[str, str], str]()
+        for step in (*self.ways[: self.surer], self.partner, *self.ways[self.surer :]):
+            told = self._by_partner(open_) if not isinstance(step, Way) else self._by_way(step, open_, known)
+            found |= told
+            open_ = {cell: None for cell in open_ if cell not in told}
+        return found
+
+    def _by_partner(self, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        tells = self.partner.tells if self.partner else {}
+        return {(text, beside): tells[beside] for text, beside in cells if tells.get(beside, text) != text}
+
+    def _by_way(self, way: Way, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
+        told = {cell: new for cell in cells if (new := way.rewrite(cell[0])) is not None}
+        fits = [True] * len(told) if way.name == "value" else self._fits(list(told.values()), known)
+        return {cell: new for (cell, new), fit in zip(told.items(), fits, strict=True) if fit}
+
+    def _fits(self, texts: list[str], known: Known) -> list[bool]:
+        """Are texts written as given repairs, or as other cells of the column are?"""
+        array = pa.array(texts, pa.string())
+        number = np.isfinite(forms.numbers(array)) & (known.share(np.isfinite(forms.numbers(known.texts))) > MOSTLY)
+        usual = (known.shapes.total(None, forms.shape(array)) > 1) | number
+        given = [outline in self.outlines for outline in outlines_of(texts)]
+        return (usual | np.array(given, dtype=bool)).tolist()
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Repairs:
+        """The opposite of dataclasses.asdict."""
+        partner = entry["partner"] and Partner(**entry["partner"])
+        return cls(tuple(Way(**way) for way in entry["ways"]), tuple(entry["outlines"]), partner, entry["surer"])
+
+
+def outlines_of(texts: Sequence[str]) -> list[str]:
+    """The outline of each text."""
+    found: list[str] = forms.outline(forms.shape(pa.array(texts, pa.string()))).to_pylist()
+    return found
 
 
 def _trust(answers: Iterable[tuple[str | None, str]]) -> float:
@@ -206,24 +231,11 @@ def _same(one: str, other: str) -> bool:
     return one == other or number_of(one) == number_of(other)
 
 
-def best_company(telling: Coded, told: Coded, trust: Floats) -> dict[str, str]:
-    """For each telling value the told one that stands beside it in most cells, each counted as far as trusted, (N,)."""
-    both = (telling.places >= 0) & (told.places >= 0)
-    width = len(told.texts) + 1
-    keys, places = np.unique(telling.places[both] * width + told.places[both], return_inverse=True)
-    weights = np.bincount(places, trust[both], minlength=len(keys))
-    order = np.lexsort((-weights, keys // width))
-    first = np.r_[True, np.diff(keys[order] // width) > 0][: len(order)]
-    chosen = order[first][weights[order[first]] >= 1]  # at least one cell that is held to be right
-    return {telling.texts[key // width]: told.texts[key % width] for key in keys[chosen].tolist()}
+def number_of(text: str) -> float:
+    """The number that a text is; NaN if it is none.
 
-
-def repairs_to_json(repairs: Repairs) -> dict[str, Any]:
-    """As a model file holds them."""
-    return asdict(repairs)
-
-
-def repairs_from_json(entry: Mapping[str, Any]) -> Repairs:
-    """The opposite of repairs_to_json."""
-    ways = tuple((Way(**way), trust) for way, trust in entry["ways"])
-    return Repairs(ways, entry["company"], entry["trust"], tuple(entry.get("forms", ())))  # none in files of before
+    >>> number_of("1.5"), number_of("1,200"), number_of("9 oz")
+    (1.5, 1200.0, nan)
+    """
+    plain = THOUSANDS.sub("", text) if "," in text else text
+    return float(plain) if NUMBER.fullmatch(plain) else np.nan

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.decisions.decision import UNDO, WRONG, Decision, standing
-from cellmend.decisions.habits import Floats
-from cellmend.decisions.lesson import Example, Lesson, examples_from_json
-from cellmend.decisions.portrait import Portrait, Seen
-from cellmend.decisions.repairs import Given, Repairs, best_company, learn_repairs, repairs_from_json, repairs_to_json
-from cellmend.decisions.sample import Sample
+from cellmend.decisions.judged import Judged
+from cellmend.decisions.lesson import Example, Lesson, undecided
+from cellmend.decisions.repairs import Given, Partner, Repairs
 from cellmend.errors import DecisionError, did_you_mean
+from cellmend.posterior.known import Floats
 from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
 REASONS = {DECIDED: "which was decided to be wrong", TAUGHT: "like cells that were decided to be wrong"}
+Cell = tuple[int, int]  # row and place of the column
 Guesses = Mapping[tuple[int, str], str | None]  # by row and name of the column
 
 
@@ -30,12 +30,27 @@ class Known:
 
     decision: Decision
     row_print: int  # of its row, wherever that comes to stand
-    example: Example | None  # None: the cell was empty
+    example: Example | None  # None: the cell was empty, or the model does not judge its column
 
     @property
     def wrong(self) -> bool:
         """Was the cell wrong?"""
         return self.decision.verdict == WRONG
+
+    @property
+    def repaired(self) -> bool:
+        """Was something there, and is it known what should be?"""
+        return self.decision.value is not None and self.decision.repair is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a model file holds it."""
+        return {**asdict(self), "row_print": str(self.row_print)}  # JSON's numbers end at 2**53
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Known:
+        """The opposite of to_json."""
+        example = entry["example"] and Example.from_json(entry["example"])
+        return cls(Decision(**entry["decision"]), int(entry["row_print"]), example)
 
 
 @dataclass(frozen=True)
@@ -47,56 +62,50 @@ class Taught:
     lesson: Lesson
     repairs: tuple[Repairs, ...] = ()  # of each column
 
-    @property
-    def portrait(self) -> Portrait:
-        """Of the table that was decided on last."""
-        return self.lesson.portrait
-
-    def revise(self, table: ReadTable, suspicion: Floats) -> Floats:
+    def revise(self, judged: Judged) -> Floats:
         """The suspicion of all cells, (N, D), after what was decided of some."""
-        seen = self.portrait.see(table, suspicion)
-        revised = self.lesson.revise(seen) if self.lesson.has_both else suspicion.copy()
-        for (row, place), known in self.own(seen).items():
-            revised[row, place] = float(known.wrong)
+        revised = self.lesson.revise(judged) if self.lesson.has_both else judged.suspicion.copy()
+        for cell, known in self.own(judged).items():
+            revised[cell] = float(known.wrong)
         return revised
 
-    def doubts(self, seen: Seen) -> Floats:
+    def doubts(self, judged: Judged) -> Floats:
         """How unsure decisions leave each cell, (N, D): p (1 - p) by them alone, or by what was suspected without."""
-        before = seen.suspicion * (1 - seen.suspicion)
-        learned = self.lesson.learned(seen) if self.lesson.has_both else seen.suspicion
-        return np.maximum(before, learned * (1 - learned))
+        before = judged.suspicion
+        learned = self.lesson.learned(judged) if self.lesson.has_both else before
+        return np.maximum(before * (1 - before), learned * (1 - learned))
 
-    def suspects(self, table: ReadTable, revised: Floats, flagged: NDArray[np.bool_]) -> dict[tuple[int, int], Suspect]:
-        """What decisions say of the flagged cells (N, D): all that were decided, that have a repair by decisions, or
-        that nothing else speaks against."""
-        seen = self.portrait.see(table, revised)
-        own, others = self.own(seen), {(each.row, each.column): each for each in table.suspects}
-        found = {}
-        for row, place in zip(*(each.tolist() for each in np.nonzero(flagged)), strict=True):
-            cell = row, place
-            suspect = self._decided(seen, own[cell], cell) if cell in own else self._alike(seen, cell, others.get(cell))
-            found[cell] = replace(suspect, suspicion=float(revised[cell]))
-        return found
+    def suspects(self, judged: Judged, revised: Floats, flagged: NDArray[np.bool_]) -> dict[Cell, Suspect]:
+        """What decisions say that flagged cells, (N, D), were: those that were decided, and those of which only a
+        repair that people gave tells what was meant."""
+        told = {(each.row, each.column) for each in judged.table.suspects if each.meant}  # by slips or other rows
+        found = {cell: (TAUGHT, meant) for cell, meant in self._meant(judged, flagged) if cell not in told}
+        for cell, known in self.own(judged).items():
+            if flagged[cell]:
+                found[cell] = DECIDED, known.decision.repair
+        return {cell: self._suspect(judged, cell, float(revised[cell]), *how) for cell, how in found.items()}
 
-    def _decided(self, seen: Seen, known: Known, cell: tuple[int, int]) -> Suspect:
-        repair = known.decision.repair
-        return self._suspect(seen, cell, DECIDED, () if repair is None else (repair,))
-
-    def _alike(self, seen: Seen, cell: tuple[int, int], suspect: Suspect | None) -> Suspect:
+    def _suspect(self, judged: Judged, cell: Cell, suspicion: float, cause: str, meant: str | None) -> Suspect:
         row, place = cell
-        telling = self.portrait.telling[place]
-        beside = seen.text(row, telling[0].telling) if telling else ""
-        meant = self.repairs[place].meant(seen.text(row, place), beside, self.portrait.habits[place])
-        if suspect is not None and (meant is None or suspect.meant):  # what slips or other rows tell is surer
-            return suspect
-        return self._suspect(seen, cell, TAUGHT, () if meant is None else (meant,))
+        reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
+        texts = () if meant is None else (meant,)
+        return Suspect(row, place, suspicion, texts, reason, readable=bool(texts), cause=cause)
 
-    def _suspect(self, seen: Seen, cell: tuple[int, int], cause: str, meant: tuple[str, ...]) -> Suspect:
-        row, place = cell
-        reason = f"{self.names[place]} is {shortened(seen.text(row, place) or None)}, {REASONS[cause]}"
-        return Suspect(row, place, 1.0, meant, reason, readable=bool(meant), cause=cause)
+    def _meant(self, judged: Judged, flagged: NDArray[np.bool_]) -> Iterator[tuple[Cell, str | None]]:
+        """Flagged cells whose text is repaired in a way that people showed."""
+        assert judged.portrait is not None  # noqa: S101
+        for place, (repairs, known) in enumerate(zip(self.repairs, judged.portrait.columns, strict=True)):
+            if repairs.outlines:  # some were given
+                cells = {row: self._beside(judged, row, place) for row in np.flatnonzero(flagged[:, place]).tolist()}
+                meant = repairs.meant(cells.values(), known)
+                yield from (((row, place), meant[cell]) for row, cell in cells.items() if cell in meant)
 
-    def own(self, seen: Seen) -> dict[tuple[int, int], Known]:
+    def _beside(self, judged: Judged, row: int, place: int) -> tuple[str, str]:
+        """The text of a cell, and that of the column which tells it."""
+        partner = self.repairs[place].partner
+        return judged.text(row, place), judged.text(row, partner.place) if partner else ""
+
+    def own(self, judged: Judged) -> dict[Cell, Known]:
         """The decided cells of a table: those of the rows that were decided, wherever they stand now.
 
         Of rows that are the same in every column and were decided otherwise each stands for its own place.
@@ -104,9 +113,9 @@ class Taught:
         by_print: dict[int, list[Known]] = {}
         for each in self.known:
             by_print.setdefault(each.row_print, []).append(each)
-        places, found = {name: place for place, name in enumerate(self.names)}, {}
-        for row in np.flatnonzero(np.isin(seen.prints, np.array(list(by_print), dtype=np.uint64))).tolist():
-            for each in by_print[int(seen.prints[row])]:
+        places, found = {name: place for place, name in enumerate(self.names)}, dict[Cell, Known]()
+        for row in np.flatnonzero(np.isin(judged.prints, np.array(list(by_print), dtype=np.uint64))).tolist():
+            for each in by_print[int(judged.prints[row])]:
                 cell = row, places[each.decision.column]
                 if each.decision.row == row or cell not in found:
                     found[cell] = each
@@ -114,68 +123,73 @@ class Taught:
 
     def to_json(self) -> dict[str, Any]:
         """As a model file holds it."""
-        known = [
-            {**asdict(each), "row_print": str(each.row_print)} for each in self.known
-        ]  # JSON's numbers end at 2**53
         return {
             "names": list(self.names),
-            "known": known,
+            "known": [each.to_json() for each in self.known],
             "others": [asdict(each) for each in self.lesson.others],
-            "portrait": self.portrait.to_json(),
-            "repairs": [repairs_to_json(each) for each in self.repairs],
+            "repairs": [asdict(each) for each in self.repairs],
         }
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Taught:
         """The opposite of to_json."""
-        known = tuple(
-            Known(
-                Decision(**e["decision"]), int(e["row_print"]), e["example"] and examples_from_json([e["example"]])[0]
-            )
-            for e in entry["known"]
-        )
-        others = examples_from_json(entry.get("others", []))  # none in files of before
-        lesson = _lesson(known, Portrait.from_json(entry["portrait"]), others)
-        return cls(tuple(entry["names"]), known, lesson, tuple(map(repairs_from_json, entry["repairs"])))
+        known = tuple(map(Known.from_json, entry["known"]))
+        lesson = _lesson(known, [Example.from_json(each) for each in entry["others"]])
+        return cls(tuple(entry["names"]), known, lesson, tuple(map(Repairs.from_json, entry["repairs"])))
 
 
 # ---------------------------------------------------------------- teaching
 
 
-def teach(before: Taught | None, table: ReadTable, suspicion: Floats, decisions: Sequence[Decision]) -> Taught:
-    """What was taught before and these decisions of a table's cells, whose suspicion (N, D) is that without any.
+def teach(before: Taught | None, judged: Judged, decisions: Sequence[Decision]) -> Taught:
+    """What was taught before and these decisions of a table's cells.
 
     Decisions are in the order in which they were taken; what a cell was decided to be before is forgotten.
     """
-    portrait = Portrait.of(table, suspicion)
-    seen, held = portrait.see(table, suspicion), standing(decisions)
-    check_decisions(held, table)
-    placed = [each for each in held if _stands(each, seen, table)]
+    held, names = standing(decisions), judged.table.names
+    check_decisions(held, judged.table)
+    placed = [each for each in held if _stands(each, judged)]
     told = {each.cell for each in placed} | {each.cell for each in decisions if each.verdict == UNDO}
     old = [each for each in (before.known if before else ()) if each.decision.cell not in told]
-    here = [each.decision for each in old if _stands(each.decision, seen, table, each.row_print)]
-    old = [each for each in old if each.decision not in here]
-    sample = Sample.of(seen, [(each.row, table.names.index(each.column)) for each in [*here, *placed]])
-    new = _known([*here, *placed], sample, table)
-    if held and not new and not old:
+    here = [each.decision for each in old if _stands(each.decision, judged, each.row_print)]
+    known = [each for each in old if each.decision not in here]
+    known += [_known(each, judged) for each in [*here, *placed]]
+    if held and not known:
         raise DecisionError(
             f"Decisions must be about cells of the table; none of the {len(held):,} cells holds the value that was "
             "seen. Hint: give the table that was decided on, or a model that was taught with it."
         )
-    known = tuple(old + new)
-    return Taught(tuple(table.names), known, _lesson(known, portrait, sample.others()))
+    decided = np.zeros(judged.suspicion.shape, dtype=bool)
+    for each in (*here, *placed):
+        decided[each.row, names.index(each.column)] = True
+    return Taught(tuple(names), tuple(known), _lesson(known, undecided(judged, decided)))
 
 
-def with_repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Taught:
-    """What the given repairs teach, too, by cells with their suspicion after the decisions.
+def with_repairs(taught: Taught, judged: Judged, revised: Floats, guesses: Guesses) -> Taught:
+    """What the given repairs teach, too, by cells with their suspicion (N, D) after the decisions.
 
     `guesses` are the repairs that the model itself has for decided cells: what people's repairs teach must be better.
     """
-    return replace(taught, repairs=tuple(_repairs(taught, seen, guesses)))
+    return replace(taught, repairs=tuple(_repairs(taught, judged, revised, guesses)))
 
 
-def _lesson(known: Sequence[Known], portrait: Portrait, others: Sequence[Example]) -> Lesson:
-    return Lesson(portrait, [each.example for each in known if each.example is not None], others)
+def _repairs(taught: Taught, judged: Judged, revised: Floats, guesses: Guesses) -> Iterator[Repairs]:
+    """How wrong cells of each column are repaired, by the repairs that people gave."""
+    pairs, columns = judged.portrait.pairs.pairs if judged.portrait else (), judged.columns
+    for place, name in enumerate(taught.names):
+        partners = [pair.partner for pair in pairs if pair.column == place]
+        decided = (known for known in taught.known if known.decision.column == name and known.repaired)
+        given = [_given(each, judged, partners, guesses) for each in decided]
+        trust, tried = 1 - revised[:, place], partners if given else []
+        yield Repairs.learn(given, [Partner.learn(at, columns[at], columns[place], trust) for at in tried])
+
+
+def _given(known: Known, judged: Judged, partners: Iterable[int], guesses: Guesses) -> Given:
+    """A repair that was given, with what stands beside its cell if the row is in this table."""
+    each = known.decision
+    here = partners if _stands(each, judged, known.row_print) else ()
+    beside = {partner: judged.text(each.row, partner) for partner in here}
+    return Given((each.value or "").strip(), (each.repair or "").strip(), guesses.get(each.cell), beside)
 
 
 def check_decisions(decisions: Iterable[Decision], table: ReadTable) -> None:
@@ -188,36 +202,20 @@ def check_decisions(decisions: Iterable[Decision], table: ReadTable) -> None:
             )
 
 
-def _stands(decision: Decision, seen: Seen, table: ReadTable, row_print: int | None = None) -> bool:
+def _lesson(known: Iterable[Known], others: Sequence[Example]) -> Lesson:
+    return Lesson([each.example for each in known if each.example is not None], others)
+
+
+def _stands(decision: Decision, judged: Judged, row_print: int | None = None) -> bool:
     """Does the cell hold what was seen, and its row too, if its print is known?"""
-    if decision.row >= table.rows or row_print not in (None, int(seen.prints[decision.row])):
+    if decision.row >= judged.table.rows or row_print not in (None, int(judged.prints[decision.row])):
         return False
-    return seen.text(decision.row, table.names.index(decision.column)) == (decision.value or "").strip()
+    return judged.text(decision.row, judged.table.names.index(decision.column)) == (decision.value or "").strip()
 
 
-def _known(decisions: Sequence[Decision], sample: Sample, table: ReadTable) -> list[Known]:
-    seen, cells = sample.seen, [(each.row, table.names.index(each.column)) for each in decisions]
-    held = [(cell, each) for cell, each in zip(cells, decisions, strict=True) if seen.text(*cell)]
-    examples = dict(sample.examples({cell: each.verdict == WRONG for cell, each in held}))
-    pairs = zip(cells, decisions, strict=True)
-    return [Known(each, int(seen.prints[each.row]), examples.get(cell)) for cell, each in pairs]
-
-
-def _repairs(taught: Taught, seen: Seen, guesses: Guesses) -> Iterator[Repairs]:
-    """How wrong cells of each column are repaired, by the repairs that people gave."""
-    for place, name in enumerate(taught.names):
-        telling = taught.portrait.telling[place][:1]
-        given = [
-            Given(
-                each.example.marks[0],
-                each.decision.repair.strip(),
-                each.example.marks[-1],
-                guesses.get(each.decision.cell),
-            )
-            for each in taught.known
-            if each.example is not None and each.decision.repair is not None and each.decision.column == name
-        ]
-        company = {}
-        if telling and given:
-            company = best_company(seen.columns[telling[0].telling], seen.columns[place], 1 - seen.suspicion[:, place])
-        yield learn_repairs(given, company)
+def _known(decision: Decision, judged: Judged) -> Known:
+    """A decision with the example that its cell is."""
+    row, place = decision.row, judged.table.names.index(decision.column)
+    wrong = decision.verdict == WRONG
+    example = Example.of(judged, row, place, wrong=wrong) if judged.held[row, place] else None
+    return Known(decision, int(judged.prints[row]), example)

@@ -38,6 +38,7 @@ from cellmend.model.update import known_room
 from cellmend.settings import Settings
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
 from cellmend.table.frames import read_frame
+from cellmend.table.kinds import refuse_unmodelled
 
 KEEP_EVERY = 5  # epochs
 JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
@@ -98,6 +99,7 @@ def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
         rounds = mender.epochs
         fit_stream(mender.set_params(epochs=1), stream)  # of its weights nothing is kept
         mender.set_params(epochs=rounds)
+        refuse_unmodelled(mender.schema_)
         mender.save(plan.start)
         with whole_file(place) as temporary:
             temporary.write_text(asked)

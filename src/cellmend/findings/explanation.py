@@ -26,6 +26,7 @@ CAUSES = {
     "digits": named.UNREADABLE,
     "near": named.SPELLING,
     "word": named.SPELLING,
+    "common": named.SPELLING,
     "longer": named.TRUNCATED,
     "point": named.POINT,
     "sign": named.SIGN,

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.errors import SettingError, did_you_mean
+from cellmend.findings.contradictions import Contradiction, find_contradictions, spans_of
 from cellmend.findings.expectation import Expectation, expect, log_fits, with_reasons
 from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
-from cellmend.findings.finding import Finding, Mended
+from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
 from cellmend.findings.keeping import in_keeping
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
-from cellmend.model.judge import Judge, evidence_of
+from cellmend.model.judge import Judge, seen_of
 from cellmend.posterior.meant import Hypothesis
 from cellmend.settings import Threshold
 from cellmend.table.readtable import Suspect
@@ -41,8 +42,19 @@ class Finder:
     def mend(self, encoded: EncodedTable, threshold: Threshold, *, impute: bool) -> Mended:
         """Findings, the repaired table and the suspicion of every cell; with `impute` missing cells are filled too."""
         suspicion = self.judge.suspicion(encoded)
-        found = self.find(encoded, suspicion, threshold.flag(suspicion))[: threshold.top]
-        return Mended(encoded.table, suspicion, found, self.repair(encoded, found, impute=impute))
+        contradictions = self._contradictions(encoded, suspicion)
+        least = threshold.cutoff(suspicion, spans_of(contradictions))
+        cells = self.find(encoded, suspicion, suspicion >= least)
+        contradictions = [each for each in contradictions if each.flagged_from(least)]
+        found, contradictions = with_contradictions(cells, contradictions, encoded.table, threshold.top)
+        repaired = self.repair(encoded, found, impute=impute)
+        return Mended(encoded.table, suspicion, found, repaired, contradictions)
+
+    def _contradictions(self, encoded: EncodedTable, suspicion: NDArray[np.float64]) -> list[Contradiction]:
+        """Cells of which one is wrong, whichever; none where the network speaks alone."""
+        if not self.judge.weighs(encoded):
+            return []
+        return find_contradictions(self.judge.model.reader.relations, encoded.table, suspicion)
 
     def find(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
@@ -55,7 +67,7 @@ class Finder:
             found = sorted(by_network, key=lambda each: -each.suspicion)
             return [left_as_found(each, 0.0, settings.protect) for each in found]
         found = [explain(each, words) for each in self._verdicts(encoded, suspicion, flagged, words)]
-        decided = self.judge.decided(table, suspicion, flagged)
+        decided = self.judge.decided(encoded, suspicion, flagged)
         place = {name: at for at, name in enumerate(table.names)}
         found = [
             explain_decided(decided[each.row, place[each.column]], words)
@@ -90,7 +102,7 @@ class Finder:
     ) -> tuple[list[Asked], list[list[Hypothesis]], list[NDArray[np.float64]]]:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
-        collected = Hypotheses(self.judge.weighing.first_look.portrait, evidence_of(encoded), words)
+        collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
         found = [collected.of(cell) for cell in asked]
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)

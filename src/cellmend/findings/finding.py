@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cellmend.findings.contradictions import Contradiction
 from cellmend.table.causes.named import UNLIKE_ROW
 from cellmend.table.frames import Frame
 from cellmend.table.readtable import ReadTable
@@ -28,6 +29,7 @@ FINDINGS = pa.schema(
         ("reason", pa.string()),
         ("cause", pa.string()),
         ("repair_probability", pa.float64()),  # also of a repair that is not sure enough to be made
+        ("contradiction", pa.int64()),  # cells of one number contradict each other; none for others
     ]
 )
 MIXED = ("value", "repair")  # of any type, written as text where a column must have one
@@ -50,6 +52,7 @@ class Finding:
     reason: str
     cause: str = UNLIKE_ROW  # one of causes.named.MEANINGS
     repair_probability: float = 0.0  # that the cell is wrong and was the repair, also if that is not made
+    contradiction: int | None = None  # from 1: one of the cells with this number is wrong, and nothing tells which
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,11 @@ class Mended:
     matrix: NDArray[np.float64]  # (rows, columns) suspicion of every cell
     found: Sequence[Finding]
     repaired: Any  # of the user's kind
+    contradictions: Sequence[Contradiction] = ()  # that are among what was found, in the order of their numbers
 
     @property
     def findings(self) -> Any:
-        """One line per flagged cell, a DataFrame of the user's kind."""
+        """One line per flagged cell, or cell of a contradiction; a DataFrame of the user's kind."""
         return to_frame(self.found, self.table.frame)
 
     @property
@@ -75,9 +79,24 @@ class Mended:
         return to_html(self.found)
 
     @property
+    def flagged(self) -> list[Finding]:
+        """The cells that look wrong by themselves."""
+        return [finding for finding in self.found if finding.contradiction is None]
+
+    @property
     def expected_false(self) -> float:
-        """How many of the flagged cells are expected to be right."""
-        return float(sum(1 - finding.suspicion for finding in self.found))
+        """How many of the flagged cells are expected to be right, and of the contradictions to be none."""
+        sure = [*(finding.suspicion for finding in self.flagged), *(each.probability for each in self.contradictions)]
+        return float(sum(1 - probability for probability in sure))
+
+
+def say_contradictions(number: int) -> str:
+    """How often one of several cells is wrong and nothing tells which.
+
+    >>> say_contradictions(40)
+    'In 40 places cells contradict each other: one of them is wrong.'
+    """
+    return f"In {number:,} {'place' if number == 1 else 'places'} cells contradict each other: one of them is wrong."
 
 
 def say_sure(expected_false: float, rows: int) -> str:
@@ -91,6 +110,31 @@ def say_sure(expected_false: float, rows: int) -> str:
     if expected_false < 0.5:
         return "what is rare and right may be among them"
     return f"about {expected_false:,.0f} of them may be right"
+
+
+def with_contradictions(
+    cells: Sequence[Finding], contradictions: Sequence[Contradiction], table: ReadTable, top: int | None = None
+) -> tuple[list[Finding], list[Contradiction]]:
+    """Flagged cells and contradictions in one list, the most probable first, and the contradictions by their numbers.
+
+    With `top` so many, each contradiction counted once.
+    """
+    each: list[tuple[float, list[Finding], Contradiction | None]] = [(cell.suspicion, [cell], None) for cell in cells]
+    each += [(one.probability, _lines(one, table), one) for one in contradictions]
+    chosen = sorted(each, key=lambda entry: -entry[0])[:top]
+    kept = [one for _, _, one in chosen if one is not None]
+    numbers = {id(one): number for number, one in enumerate(kept, start=1)}
+    return [replace(line, contradiction=numbers.get(id(one))) for _, lines, one in chosen for line in lines], kept
+
+
+def _lines(contradiction: Contradiction, table: ReadTable) -> list[Finding]:
+    """One for each cell of a contradiction; none has a repair."""
+    row, names = contradiction.row, [table.names[place] for place in contradiction.places]
+    values = [table.arrow.column(place)[row].as_py() for place in contradiction.places]
+    return [
+        Finding(row, name, value, own, None, None, None, contradiction.reason, contradiction.cause)
+        for name, value, own in zip(names, values, contradiction.suspicions, strict=True)
+    ]
 
 
 def to_arrow(findings: Sequence[Finding], *, first_row: int = 0) -> pa.Table:
@@ -112,6 +156,7 @@ def to_frame(findings: Sequence[Finding], frame: Frame) -> Any:
     """
     written = frame.frame_of(to_arrow(findings))
     if frame.gives_pandas:
+        written["contradiction"] = written["contradiction"].astype("Int64")  # whole numbers, of which some are missing
         has_dates = any(isinstance(finding.low, str) for finding in findings)
         for name in (*MIXED, *BOUNDS) if has_dates else MIXED:
             cells = (getattr(finding, name) for finding in findings)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cellmend.decisions.asking import ask_cells, ask_rows, kinds_of
 from cellmend.decisions.decision import Decision
-from cellmend.decisions.portrait import Portrait
 from cellmend.decisions.taught import teach, with_repairs
 from cellmend.findings.finder import Finder
 from cellmend.model.encoding import EncodedTable
@@ -47,16 +46,13 @@ CHANGES = pa.schema(
 def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> pa.Table:
     """The best `n` questions about a table, or the cells of the best `n` rows, as QUESTIONS has them."""
     table, judge = encoded.table, finder.judge
-    before = judge.untaught_suspicion(encoded)
-    taught = judge.model.taught
-    portrait = Portrait.of(table, before) if taught is None else taught.portrait
-    seen = portrait.see(table, before)
-    suspicion = before if taught is None else taught.revise(table, before)
+    judged, taught = judge.untaught(encoded), judge.model.taught
+    suspicion = judge.suspicion(encoded)
     decided = np.zeros(suspicion.shape, dtype=bool)
-    for cell in () if taught is None else taught.own(seen):
+    for cell in () if taught is None else taught.own(judged):
         decided[cell] = True
-    kinds = kinds_of(seen, suspicion)
-    doubts = before * (1 - before) if taught is None else taught.doubts(seen)
+    kinds = kinds_of(judged, suspicion)
+    doubts = suspicion * (1 - suspicion) if taught is None else taught.doubts(judged)
     sizes = np.bincount(kinds[(kinds >= 0) & ~decided], minlength=int(kinds.max()) + 1)
     if whole_rows:
         rows = ask_rows(doubts, decided, n, judge.model.seed + int(decided.sum()))
@@ -65,7 +61,7 @@ def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> p
         asked = ask_cells(kinds, doubts, decided, n, judge.model.seed + int(decided.sum()))
         cells = [divmod(place, kinds.shape[1]) for place in asked]
     found = _found(finder, encoded, suspicion, cells)
-    causes = {(each.row, each.column): each.cause for each in table.suspects}
+    causes = {(each.row, each.column): each.cause for each in reversed(table.suspects)}  # of several the likeliest
     lines = [
         (row, table.names[place], _text(table, row, place), float(suspicion[row, place]), found.get((row, place)),
          causes.get((row, place), ""), int(sizes[kinds[row, place]]) - 1)
@@ -90,14 +86,12 @@ def learn_decisions(
     judge: Judge, encoded: EncodedTable, decisions: Sequence[Decision], threshold: float
 ) -> tuple[Model, pa.Table]:
     """The model that was taught these decisions too, and the other cells that it now flags or no longer flags."""
-    untaught = judge.untaught_suspicion(encoded)
-    before = untaught if judge.model.taught is None else judge.model.taught.revise(encoded.table, untaught)
-    taught = teach(judge.model.taught, encoded.table, untaught, decisions)
-    after = taught.revise(encoded.table, untaught)
-    seen = taught.portrait.see(encoded.table, after)
-    taught = with_repairs(taught, seen, _guesses(judge, encoded, untaught, decisions))
+    judged, before = judge.untaught(encoded), judge.suspicion(encoded)
+    taught = teach(judge.model.taught, judged, decisions)
+    after = taught.revise(judged)
+    taught = with_repairs(taught, judged, after, _guesses(judge, encoded, judged.suspicion, decisions))
     moved = (before >= threshold) != (after >= threshold)
-    for cell, known in taught.own(seen).items():
+    for cell, known in taught.own(judged).items():
         moved[cell] &= known.decision.row != cell[0]
     lines = [
         (row, encoded.table.names[place], _text(encoded.table, row, place), float(before[row, place]),

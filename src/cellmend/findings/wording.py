@@ -21,6 +21,8 @@ from cellmend.table.readtable import ReadTable
 from cellmend.table.texts import Notation
 from cellmend.table.values import family, shortened
 
+MOST_WHOLE = 2.0**63  # from which on whole numbers are held as floats
+
 
 @dataclass(frozen=True)
 class Wording:
@@ -125,5 +127,5 @@ def held_as(table: ReadTable, place: int, text: str) -> Any:
             return datetime.datetime.fromisoformat(text)
         if family(type_) == "number":
             number = float(text)
-            return int(number) if number.is_integer() else number
+            return int(number) if number.is_integer() and abs(number) < MOST_WHOLE else number
     return text

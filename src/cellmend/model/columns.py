@@ -37,13 +37,9 @@ from cellmend.table.values import Level, family, level_text, plain, rounded_text
 USUAL_COUNTS = 0.99  # the share of counts that mean and deviation are learned from; larger ones are cut
 NEW_LEVEL = 5  # cells that must hold a value for it to become a level later on: fewer may be the same slip again
 FARTHEST = 1e6  # standard deviations, or counts; further out is as far, and float32 stays finite
-CONFIDENT = 0.8  # probability of the best level, or the row leaves it open: a wrong repair hides an error that is seen
-WIDEST = 0.7  # of the column's whole width may be left open by the row
-SLIPS = (-1, 1, -2, 2, -3, 3)  # places that a decimal point slips, and factors between units
 AT_REST = 5  # knots of KNOTS, half of which stand by rank: as many are 0 if half of the values are
 NEXT_TO_NOTHING = 0.1  # of a number
 ROUNDED = 1e-3  # what a model value may be off in single precision
-WIDEST_SLIP = 0.15  # how often digits may fit by chance
 
 
 @dataclass(frozen=True)
@@ -86,22 +82,6 @@ class NumberColumn:
     def with_any_noise(self) -> Self:
         """The same, with errors anywhere."""
         return self
-
-    def is_open(self, low: float, high: float, chance: float) -> bool:
-        """Does a row leave open what the value is? It expects model values from low to high, the best by `chance`."""
-        return False
-
-    def fits(self, value: float, low: float, high: float) -> bool:
-        """May a model value that was probably meant stand where low to high is expected?"""
-        return True
-
-    def moved_point(self, value: float, low: float, high: float) -> float | None:
-        """The model value with the decimal point where its digits fit; None if there is no such place."""
-        return None
-
-    def within(self, number: float, low: float, high: float) -> float | None:
-        """A number in the user's units as a model value, if that lies between low and high; else None."""
-        return None
 
     @property
     def few(self) -> tuple[float, ...]:
@@ -179,25 +159,6 @@ class RealColumn(NumberColumn):
     def to_model(self, number: float) -> float:
         """A number in the user's units as a model value."""
         return (number - self.mean) / self.sd
-
-    def is_open(self, low: float, high: float, chance: float) -> bool:
-        return 0 < WIDEST * (self.knots[-1] - self.knots[0]) < high - low
-
-    def fits(self, value: float, low: float, high: float) -> bool:
-        return low <= value <= high
-
-    def moved_point(self, value: float, low: float, high: float) -> float | None:
-        """Numbers spread evenly over the logarithm: digits fit by chance as often as the interval is wide on that
-        scale, and only where that is seldom does it count."""
-        least, most, number = (self.in_units(bound) for bound in (low, high, value))
-        if least * most <= 0 or number * least <= 0 or abs(math.log10(most / least)) > WIDEST_SLIP:
-            return None
-        fitting = (number * 10.0**places for places in SLIPS if least <= number * 10.0**places <= most)
-        return next((self.to_model(each) for each in fitting), None)
-
-    def within(self, number: float, low: float, high: float) -> float | None:
-        value = self.to_model(number)
-        return value if low <= value <= high else None
 
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         return self.knots
@@ -303,20 +264,6 @@ class LevelColumn:
     def with_any_noise(self) -> Self:
         """The same."""
         return self
-
-    def is_open(self, low: float, high: float, chance: float) -> bool:
-        """Does a row leave open which level it is?"""
-        return chance < CONFIDENT
-
-    def fits(self, value: float, low: float, high: float) -> bool:
-        """Levels have no place where they are not expected."""
-        return True
-
-    def moved_point(self, value: float, low: float, high: float) -> None:
-        """Levels have no decimal point."""
-
-    def within(self, number: float, low: float, high: float) -> None:
-        """Levels lie between no numbers."""
 
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Each level is a bin of its own."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cellmend.model.columns import ENCODED, EncodedColumn, LevelColumn, column_from_json
 from cellmend.posterior.evidence import Figures
+from cellmend.posterior.firstlook import Seen
 from cellmend.table.frames import Change
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, IGNORE, KINDS, Column, Schema
@@ -61,7 +62,12 @@ class EncodedTable:
     table: ReadTable
     cells: Cells  # (N, D)
     whole: Cells | None = None  # with the cells that a first look took for missing; none with the methods of the paper
-    figures: Figures | None = None  # evidence of all cells but for the network's; none with the methods of the paper
+    seen: Seen | None = None  # by a first look, likewise
+
+    @property
+    def figures(self) -> Figures | None:
+        """Evidence of all cells but for the network's."""
+        return None if self.seen is None else self.seen.figures
 
 
 Writers = Mapping[int, Callable[[Any], Any]]  # by position, how a number is written in the user's column
@@ -110,6 +116,8 @@ class TableEncoder:
 
     def encode(self, table: ReadTable) -> Cells:
         """Cells of the modelled columns, (N, D), grouped by kind."""
+        if not self.columns:
+            return Cells(torch.zeros(table.rows, 0), torch.zeros(table.rows, 0, dtype=torch.bool))
         sources = [table.understood.column(position) for position in self.positions]
         values = np.stack([c.encode(s) for c, s in zip(self.columns, sources, strict=True)], axis=1)
         observed = np.stack([s.is_valid().to_numpy() for s in sources], axis=1)

@@ -26,7 +26,8 @@ from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, d
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
 from cellmend.posterior.firstlook import FirstLook
-from cellmend.posterior.weigher import weigher_of
+from cellmend.posterior.tails import Tails
+from cellmend.posterior.weigher import Context, learned, weigher_of
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.rules import Rules
@@ -60,6 +61,8 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
     weigher = {}
     if model.weighing is not None:
         header["first_look"] = model.weighing.first_look.to_json()
+        header["tails"] = model.weighing.tails.logs.tolist()
+        header["context"] = model.weighing.context.to_json()
         weigher = {WEIGHER + name: value.half() for name, value in model.weighing.weigher.state_dict().items()}
     kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
     write_parts(path, header, model.network.state_dict() | kept | weigher)
@@ -115,7 +118,8 @@ def _weighing(header: dict[str, Any], tensors: dict[str, Tensor]) -> Weighing | 
     """What it takes to weigh evidence; models of before, and those of the methods of the paper, have none."""
     if "first_look" not in header:
         return None
-    return Weighing(weigher_of(tensors), FirstLook.from_json(header["first_look"]))
+    look, context = FirstLook.from_json(header["first_look"]), Context.from_json(header["context"])
+    return Weighing(weigher_of(tensors), look, Tails(np.array(header["tails"])), context)
 
 
 def _rates(entry: dict[str, Any]) -> ErrorRates:
@@ -165,7 +169,29 @@ def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"The contents of {path.name} must match its checksum; they do not, so the file is damaged. "
             "Hint: copy it again or save the model again."
         )
+    _refuse_other_figures(path, weights)
+    _refuse_old_decisions(path, header)
     return header, weights
+
+
+def _refuse_other_figures(path: Path, weights: dict[str, Tensor]) -> None:
+    """Stop if the model weighs other evidence than this version works out: the answers would mean nothing."""
+    for name, of in (("middle", "cell"), ("repairs.middle", "repair")):
+        weighed, known = weights.get(WEIGHER + name), learned().get_buffer(name)
+        if weighed is not None and weighed.shape != known.shape:
+            raise ModelFileError(
+                f"{path.name} weighs {weighed.numel()} figures of a {of}; this cellmend works out {known.numel()}. "
+                "Hint: upgrade cellmend, or fit and save the model again."
+            )
+
+
+def _refuse_old_decisions(path: Path, header: dict[str, Any]) -> None:
+    """Stop if decisions were learned from other evidence than that of the posterior."""
+    if "portrait" in (header.get("taught") or {}):
+        raise ModelFileError(
+            f"{path.name} learned its decisions from evidence that this cellmend no longer works out. "
+            "Hint: fit the model again and give it the decisions again."
+        )
 
 
 def _read_metadata(path: Path) -> dict[str, str]:

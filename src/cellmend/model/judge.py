@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.nn.functional import softplus
 
+from cellmend.decisions.judged import Judged
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
 from cellmend.model.evidence import (
@@ -38,15 +39,20 @@ from cellmend.model.suspicion import (
     suspicion_alone,
     suspicion_log_odds,
 )
-from cellmend.posterior.evidence import Figures
-from cellmend.posterior.experts import constant_odds
-from cellmend.posterior.posterior import Posterior
+from cellmend.posterior.experts import odds_of_their_own
+from cellmend.posterior.firstlook import Seen
+from cellmend.posterior.posterior import Posterior, weigh
+from cellmend.posterior.priors import FARTHEST, LEAST_CHANCE
+from cellmend.posterior.tails import Tails, oddness
+from cellmend.posterior.weigher import FIGURE_UNIT, NETWORK
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
-from cellmend.table.causes.named import DECIDED, TAUGHT
+from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.schema import IGNORE
 
+FIGURE_UNITS = np.where(np.isin(NETWORK, ("says", "is_level")), 1.0, FIGURE_UNIT)
+BOUNDED_BY = ("log_odds", "log_rate", "island")
 SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
 Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
@@ -67,10 +73,10 @@ class Examined:
         return self.cells.observed & self.cells.values.isfinite() & (self.log_odds.sigmoid() < 0.5)
 
 
-def evidence_of(encoded: EncodedTable) -> Figures:
-    """The evidence of a table before the network speaks; to be asked for only where evidence is weighed."""
-    assert encoded.figures is not None  # noqa: S101
-    return encoded.figures
+def seen_of(encoded: EncodedTable) -> Seen:
+    """What a first look saw of a table; to be asked for only where evidence is weighed."""
+    assert encoded.seen is not None  # noqa: S101
+    return encoded.seen
 
 
 class Judge:
@@ -78,6 +84,7 @@ class Judge:
 
     def __init__(self, model: Model, settings: Settings, method: str | None = None) -> None:
         self.model, self.settings = model, settings
+        self._last: tuple[EncodedTable, Posterior] | None = None  # findings ask for what suspicion asked for
         self.method = settings.check_method(method)
         self.hides = settings.repair_method == "hidden"
         # As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says.
@@ -85,23 +92,26 @@ class Judge:
 
     def encode(self, table: ReadTable) -> EncodedTable:
         """The table as the network sees it, without the cells that a first look finds wrong, and its evidence."""
-        whole, figures, weighing = None, None, self.model.weighing
-        if self.hides and weighing is not None:
-            whole = self.model.encoder.encode(table)
-            table, figures = weighing.first_look.look(table, weighing.weigher)
-        return EncodedTable(table, self.model.encoder.encode(table), whole, figures)
+        weighing = self.model.weighing
+        if not self.hides or weighing is None:
+            refuse_unmodelled(self.model.reader.schema)
+            return EncodedTable(table, self.model.encoder.encode(table))
+        whole, seen = self.model.encoder.encode(table), weighing.first_look.look(table, weighing.weigher)
+        return EncodedTable(seen.table, self.model.encoder.encode(seen.table), whole, seen)
 
     # ------------------------------------------------------------ of cells
 
     def suspicion(self, encoded: EncodedTable) -> Floats:
         """Probability that each cell is wrong, (N, all columns), by the model, by its column and by what was taught."""
-        return self._as_taught(encoded.table, self.untaught_suspicion(encoded))
+        return self._as_taught(self.untaught(encoded))
 
-    def untaught_suspicion(self, encoded: EncodedTable) -> Floats:
-        """Probability that each cell is wrong, (N, all columns), as if nothing had been decided by people."""
-        if self.weighs(encoded):
-            return self.posterior(encoded).suspicion
-        return self.model.encoder.spread(self._score(encoded, self._suspicion)[0], encoded.table)
+    def untaught(self, encoded: EncodedTable) -> Judged:
+        """What is said of each cell as if nothing had been decided by people."""
+        if not self.weighs(encoded):
+            suspicion = self._score(encoded, self._suspicion)[0]
+            return Judged(encoded.table, self.model.encoder.spread(suspicion, encoded.table))
+        posterior, portrait = self.posterior(encoded), self.weighing.first_look.portrait
+        return Judged(encoded.table, posterior.suspicion, encoded.figures, posterior, portrait)
 
     def weighs(self, encoded: EncodedTable) -> bool:
         """Is all evidence weighed, as by the default, or does the network speak alone, as in the paper?"""
@@ -109,28 +119,60 @@ class Judge:
 
     def posterior(self, encoded: EncodedTable) -> Posterior:
         """What all evidence together says of each cell."""
-        look, weigher = self.weighing.first_look, self.weighing.weigher
-        found = look.posterior(evidence_of(encoded), weigher).beside_network(self._of_network(encoded))
-        found = found.beside(constant_odds(encoded.table))
-        asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
-        return replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+        if self._last is None or self._last[0] is not encoded:
+            weighing, figures = self.weighing, seen_of(encoded).figures
+            said = self.of_network(encoded, weighing.tails)
+            found = weigh(weighing.weigher, figures, weighing.context, said)
+            found = found.beside(odds_of_their_own(encoded.table)).beside(self._odds_of_network(said))
+            asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
+            found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+            self._last = encoded, found
+        return self._last[1]
 
-    def _of_network(self, encoded: EncodedTable) -> Floats:
-        """Log odds that each cell is wrong by the network, (N, all columns); -inf where it says nothing."""
-        odds = np.full((encoded.table.rows, len(encoded.table.names)), -np.inf)
-        if self.model.encoder.columns:
-            cells = encoded.cells if encoded.whole is None else encoded.whole
-            own, hidden = (
-                self._score(encoded, self._log_odds)[0],
-                (cells.observed & ~encoded.cells.observed).cpu().numpy(),
-            )
-            rows = np.flatnonzero(hidden.any(axis=1))
-            if len(rows):  # what a first look hid is judged too, hidden like any other cell
-                shown = replace(encoded, cells=cells[torch.from_numpy(rows)])
-                own[rows] = np.where(hidden[rows], self._score(shown, self._log_odds)[0], own[rows])
-            known = (cells.observed & cells.values.isfinite()).cpu().numpy()
-            odds[:, self.model.encoder.positions] = np.where(known, own, -np.inf)
-        return odds
+    def tails(self, encoded: EncodedTable) -> Tails:
+        """How odd the cells of each modelled column are."""
+        ratio = (
+            self._score(encoded, self._alone)[0] if self.model.encoder.columns else np.zeros((len(encoded.cells), 0))
+        )
+        return Tails.learn(oddness(ratio), encoded.cells.observed.cpu().numpy())
+
+    def of_network(self, encoded: EncodedTable, tails: Tails) -> NDArray[np.float32]:
+        """What the network says of each cell, (N, all columns, figures of NETWORK); 0 where it says nothing."""
+        said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
+        if not self.model.encoder.columns:
+            return said
+        cells = encoded.cells if encoded.whole is None else encoded.whole
+        own, hidden = self._figures(encoded, tails), (cells.observed & ~encoded.cells.observed).cpu().numpy()
+        rows = np.flatnonzero(hidden.any(axis=1))
+        if len(rows):  # what a first look hid is judged too, hidden like any other cell
+            shown = replace(encoded, cells=cells[torch.from_numpy(rows)])
+            own[rows] = np.where(hidden[rows][..., None], self._figures(shown, tails), own[rows])
+        known = (cells.observed & cells.values.isfinite()).cpu().numpy()  # (N, D)
+        said[:, self.model.encoder.positions] = np.where(known[..., None], own, 0.0)
+        return said
+
+    def _odds_of_network(self, said: NDArray[np.float32]) -> Floats:
+        """Log odds that each cell is wrong by the network alone, (N, all columns), from its figures; -inf where it is
+        silent.
+
+        Of N rows that it learned from one natural cell may be as odd, and a heavy tail goes on beyond the oddest. So it
+        is no surer than N to one, but for as much as the cell lies beyond the next odd one."""
+        figures = (FIGURE_UNIT * said[..., NETWORK.index(name)].astype(np.float64) for name in BOUNDED_BY)
+        odds, rate, island = figures
+        ratio, most = odds - rate, np.log(self.model.replay.stands_for + 1.0) + island
+        bounded = np.where(ratio > 0, -most * np.expm1(-np.maximum(ratio, 0.0) / most), ratio)
+        return np.where(said[..., 0] > 0, rate + bounded, -np.inf)
+
+    def _figures(self, encoded: EncodedTable, tails: Tails) -> Floats:
+        """The figures of NETWORK for every modelled cell, (N, D, figures)."""
+        columns = self.model.encoder.columns
+        odds, alone, log_clean = self._score(encoded, self._log_odds, self._alone, lambda each, _: each.log_clean)
+        level = np.array([float(bool(column.levels)) for column in columns])
+        rate = np.log([max(share, LEAST_CHANCE) for share in self.rates.by_column(len(columns))])
+        ones = np.ones_like(odds)
+        said = np.stack((ones, odds, alone, log_clean, ones * level, ones * rate), axis=-1)
+        whole = np.concatenate([said, tails.of(oddness(alone))], axis=-1)
+        return np.clip(whole, -2 * FARTHEST, 2 * FARTHEST) / FIGURE_UNITS
 
     @property
     def weighing(self) -> Weighing:
@@ -139,14 +181,11 @@ class Judge:
         return self.model.weighing
 
     def decided(
-        self, table: ReadTable, suspicion: Floats, flagged: NDArray[np.bool_]
+        self, encoded: EncodedTable, suspicion: Floats, flagged: NDArray[np.bool_]
     ) -> dict[tuple[int, int], Suspect]:
         """Flagged cells, (N, all columns), of which people's decisions tell what they were, by row and column."""
         taught = self.model.taught
-        found = {} if taught is None else taught.suspects(table, suspicion, flagged)
-        return {
-            cell: each for cell, each in found.items() if each.cause == DECIDED or (each.cause == TAUGHT and each.meant)
-        }
+        return {} if taught is None else taught.suspects(self.untaught(encoded), suspicion, flagged)
 
     def cell_scores(self, encoded: EncodedTable, kind: str | None) -> Floats:
         """How bad each cell is, (N, all columns): -log(1 - suspicion), or the paper's scores."""
@@ -182,11 +221,14 @@ class Judge:
             whole = self.suspicion(encoded)
             return whole, whole.sum(axis=1)
         cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
-        return self._as_taught(encoded.table, self.model.encoder.spread(cells, encoded.table)), rows.sum(axis=1)
+        judged = Judged(encoded.table, self.model.encoder.spread(cells, encoded.table))
+        return self._as_taught(judged), rows.sum(axis=1)
 
     def log_likelihood(self, encoded: EncodedTable) -> float:
         """Mean log probability of a row, its cells hidden in turn; with the methods of the paper the mean ELBO."""
         settings, network = self.settings, self.model.network
+        if not self.model.encoder.columns:
+            return 0.0
         bound, found = Bound(settings.weights, settings.alpha, settings.kl_weight), []
         for first, cells in in_chunks(network, encoded.cells):
             if self.method == "hidden":
@@ -202,6 +244,11 @@ class Judge:
         """These rows, or all, in chunks, with the odds that their cells are wrong and what they should be like."""
         if rows is None or self.method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
             rows = np.arange(len(encoded.cells))
+        if not self.model.encoder.columns:
+            nothing = encoded.cells[torch.from_numpy(rows)]
+            seen = Reconstruction(nothing.values, nothing.values, nothing.observed)
+            yield Examined(rows, nothing, nothing.values, seen)
+            return
         padded = encoded.cells[filled_up(torch.from_numpy(rows))]
 
         def examined(first: int, cells: Cells) -> Examined:
@@ -226,6 +273,8 @@ class Judge:
     def _score(self, encoded: EncodedTable, *scores: Score) -> list[Floats]:
         """Each score of every modelled cell, (N, D); 0 where missing."""
         rows = len(encoded.cells)
+        if not self.model.encoder.columns:
+            return [np.zeros((rows, 0)) for _ in scores]
 
         @torch.no_grad()
         def scored(first: int, cells: Cells) -> list[Floats]:
@@ -244,6 +293,10 @@ class Judge:
     def _log_odds(self, evidence: Evidence, cells: Cells) -> Tensor:
         return suspicion_log_odds(evidence, cells, rates=self.rates, alpha=self._alpha(cells))
 
+    def _alone(self, evidence: Evidence, cells: Cells) -> Tensor:
+        """Log odds that each cell is clean by p and p0 alone, with nothing else hidden, (B, D)."""
+        return evidence.alone - log_odds(self._alpha(cells))
+
     def _alpha(self, cells: Cells) -> Alpha:
         """That cells are clean, by which they are hidden and readings weighed."""
         return hiding_alpha(self.rates, self.settings.alpha, cells.values) if self.hides else self.settings.alpha
@@ -259,7 +312,7 @@ class Judge:
         """What each cell adds to the score of its row, (B, D)."""
         kind = self._score_kind(None)
         if kind == "suspicion":
-            return suspicion_alone(evidence.alone - log_odds(self._alpha(cells)), cells, self.rates)
+            return suspicion_alone(self._alone(evidence, cells), cells, self.rates)
         return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
 
     def _score_kind(self, kind: str | None) -> str:
@@ -268,9 +321,9 @@ class Judge:
         best = "suspicion" if self.hides else "nll" if self.settings.weights == "none" else "pi"
         return one_of("kind", kind or best, SCORES)
 
-    def _as_taught(self, table: ReadTable, suspicion: Floats) -> Floats:
+    def _as_taught(self, judged: Judged) -> Floats:
         """The suspicion (N, all columns) after people's decisions, if there are any."""
-        return suspicion if self.model.taught is None else self.model.taught.revise(table, suspicion)
+        return judged.suspicion if self.model.taught is None else self.model.taught.revise(judged)
 
 
 def published_rates(alpha: float) -> ErrorRates:

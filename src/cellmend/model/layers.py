@@ -72,7 +72,8 @@ class OwnOutputs(nn.Module):
 
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__()
-        counts = torch.cat([p.likelihood.owner + p.columns.start for p in parts]).bincount()
+        owners = [p.likelihood.owner + p.columns.start for p in parts]
+        counts = join(owners, torch.zeros(0, dtype=torch.long)).bincount()
         self.groups, first = _alike(counts.tolist()), 0
         for number, group in enumerate(self.groups):
             own = padded_rows(counts[group], beyond=0) + first

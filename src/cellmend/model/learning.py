@@ -15,7 +15,7 @@ from torch import Tensor
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
 from cellmend.model.evidence import for_each_network
 from cellmend.model.hidden import hidden_ratios
-from cellmend.model.judge import Judge, published_rates
+from cellmend.model.judge import Judge, published_rates, seen_of
 from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks, find_device
 from cellmend.model.network import RVAE, Bound
 from cellmend.model.optimiser import Ascent, Watch
@@ -23,9 +23,11 @@ from cellmend.model.profile import Profile
 from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.posterior.firstlook import FirstLook
+from cellmend.posterior.posterior import context_of
 from cellmend.posterior.weigher import learned
 from cellmend.progress import progress
 from cellmend.settings import Settings
+from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 
@@ -54,24 +56,32 @@ def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Mo
     """A model of the table, and the table as the model sees it."""
     start = begin(reader, table, settings)
     suspicions = Suspicions(start.room)
-    history = climb(start.network, lesson_for(start.network, start.cells, settings, suspicions), settings, start.seed)
+    history = torch.zeros(0)
+    if start.encoder.columns:
+        task = lesson_for(start.network, start.cells, settings, suspicions)
+        history = climb(start.network, task, settings, start.seed)
     return finish(start, start.network, history, settings, suspicions), start.encoded
 
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
     """Encoding and an untrained network, and what to train on: all but the cells that a first look finds wrong."""
-    look, figures, given = None, None, table
+    look, seen, given = None, None, table
     if settings.repair_method == "hidden":
         TableEncoder.fit(reader.schema, table, robust=settings.binned)  # refuses what no look may hide
-        look, table, figures = FirstLook.learn(table, learned())
+        look, seen = FirstLook.learn(table, learned())
+        table = seen.table
+    else:
+        refuse_unmodelled(reader.schema)
     encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
     whole = None if look is None else encoder.encode(given)
-    encoded = EncodedTable(table, encoder.encode(table), whole, figures)
+    encoded = EncodedTable(table, encoder.encode(table), whole, seen)
     cells = sample(encoded.cells, settings, seed).to(device)
-    room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
-    room = torch.where(room.isnan(), room, standing_out(room))
+    room = torch.zeros(0)
+    if encoder.columns:
+        room = as_one(draw_networks(encoder.columns, settings, seed)).to(device).room(cells)
+        room = torch.where(room.isnan(), room, standing_out(room))
     columns = zip(encoder.columns, (room > 0).tolist(), strict=True)
     encoder = TableEncoder([column if errs else column.with_any_noise() for column, errs in columns], table.names)
     network = as_one(draw_networks(encoder.columns, settings, seed)).to(device)
@@ -161,13 +171,17 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings,
         seed=start.seed,
         history=mean_history(history),
     )
-    model = replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
+    if start.encoder.columns:
+        model = replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
     return model if start.first_look is None else with_weighing(model, start.first_look, start.encoded, settings)
 
 
 def with_weighing(model: Model, look: FirstLook, encoded: EncodedTable, settings: Settings) -> Model:
     """The model with what it takes to weigh all evidence, and the threshold of `predict` by it."""
-    model = replace(model, weighing=Weighing(learned(), look))
+    judge = Judge(model, settings)
+    tails = judge.tails(encoded)
+    context = context_of(learned(), seen_of(encoded).figures, judge.of_network(encoded, tails))
+    model = replace(model, weighing=Weighing(learned(), look, tails, context))
     offset = float(np.quantile(-Judge(model, settings).row_scores(encoded), 1 - settings.alpha))
     return replace(model, calibration=replace(model.calibration, offset=offset))
 

@@ -16,7 +16,8 @@ from cellmend.model.network import RVAE, Shape, stack
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
 from cellmend.posterior.firstlook import FirstLook
-from cellmend.posterior.weigher import Weigher
+from cellmend.posterior.tails import Tails
+from cellmend.posterior.weigher import Context, Weigher
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
 
@@ -36,6 +37,8 @@ class Weighing:
 
     weigher: Weigher
     first_look: FirstLook
+    tails: Tails  # how odd the cells of each modelled column are by the network
+    context: Context  # what the table looked like after the network was asked
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Model:
 def draw_networks(columns: Sequence[EncodedColumn], settings: Settings, seed: int) -> list[RVAE]:
     """Untrained networks, each drawn by its own seed."""
     how = Distributions(settings.outlier, settings.outlier_scale, settings.components, settings.binned)
-    shape = Shape(settings.latent_dim, settings.hidden_dim, settings.embedding_dim)
+    sizes = Shape(settings.latent_dim, settings.hidden_dim, settings.embedding_dim)
+    shape = sizes if columns else Shape(0, 0, 0)  # of nothing but texts there is nothing to learn
     members = []
     for number in range(settings.networks):
         member = RVAE(columns, how, shape, amortized=settings.weights == "amortized", masked=settings.hide > 0)

@@ -16,6 +16,7 @@ from cellmend.model.network import stack, unstack
 from cellmend.model.optimiser import decay_of_each
 from cellmend.model.suspicion import Suspicions
 from cellmend.settings import Settings
+from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 
@@ -44,6 +45,8 @@ def fit_together(menders: Sequence[Mender], tables: Sequence[Any]) -> None:
     if len({str(sorted((vars(each) | dict.fromkeys(FREE)).items())) for each in settings}) > 1:
         raise SettingError(f"Menders fitted together must have equal settings but for {', '.join(FREE)}.")
     read = [mender.read_to_fit(X) for mender, X in zip(menders, tables, strict=True)]
+    for reader, _ in read:
+        refuse_unmodelled(reader.schema)
     started = [begin(*each, own) for each, own in zip(read, settings, strict=True)]
     for mender, model in zip(menders, learn_together(started, settings), strict=True):
         mender.model_ = model

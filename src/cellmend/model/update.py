@@ -25,6 +25,8 @@ REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an updat
 
 def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     """The model with new levels, and with weights that know the new rows too."""
+    if not model.encoder.columns:
+        return _followed_by_texts(model, table, settings)
     grown = _with_new_levels(model, table, settings)
     encoded = Judge(grown, settings).encode(table)
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
@@ -40,6 +42,18 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
         history=[*model.history, *mean_history(history)],
         profile=grown.profile.followed_by(grown.profile.of(new)),
         replay=Replay(keep(settings.keep_rows, model.seed, kept, new), kept.stands_for + len(new)),
+    )
+
+
+def _followed_by_texts(model: Model, table: ReadTable, settings: Settings) -> Model:
+    """The same for a table of nothing but texts, of which no network learns."""
+    judge = Judge(model, settings)
+    offset = float(np.quantile(-judge.row_scores(judge.encode(table)), 1 - settings.alpha))
+    return replace(
+        model,
+        reader=model.reader.followed_by(table),
+        calibration=_followed_by(model.calibration, replace(model.calibration, offset=offset), table.rows),
+        replay=replace(model.replay, stands_for=model.replay.stands_for + table.rows),
     )
 
 

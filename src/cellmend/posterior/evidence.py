@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cellmend.posterior import pairs, rows
 from cellmend.posterior.amounts import Amounts
 from cellmend.posterior.known import Coded, Floats, Known
+from cellmend.posterior.lexicon import CommonWords
 from cellmend.posterior.looks import (
     Beginnings,
     Evidence,
@@ -37,6 +38,7 @@ OF_TEXTS: tuple[Evidence, ...] = (
     Signs(),
     Letters(),
     Spelling(),
+    CommonWords(),
     Beginnings(),
     Amounts(),
     Whole(),

@@ -2,59 +2,51 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.posterior.priors import FARTHEST, UNSUSPECTED
+from cellmend.posterior.priors import FARTHEST, LEAST_CHANCE, UNSUSPECTED
+from cellmend.table.causes import SLIPS
 from cellmend.table.readtable import ReadTable
 
 Floats = NDArray[np.float64]
 
 # Relations between columns or rows by the cause that they name; all other causes are slips of text.
 RELATIONS = ("dependency", "arithmetic", "sequence", "key", "sources")
-EXPERTS = (*RELATIONS, "slip", "keeps_formula")
-SLIPS = frozenset(
-    {
-        "inserted",
-        "doubled",
-        "dropped",
-        "replaced",
-        "swapped",
-        "throughout",
-        "several",
-        "cased",
-        "spaced",
-        "framed",
-        "reversed",
-        "scrambled",
-        "truncated",
-    }
-)
+EXPERTS = (*RELATIONS, "slip", "keeps_formula", "constant")
+OF_THEIR_OWN = ("sources", "constant")
+NUMBERS = {name: number for number, name in enumerate(EXPERTS)}
+SLIP_NAMES = frozenset(cause.name for cause in SLIPS)
 
 
-def constant_odds(table: ReadTable) -> Floats:
-    """Log odds that each cell is wrong because its column holds one number by nature, (N, D); -inf where nothing says
-    so. Public tables have too few such columns to learn their weight from, so this explanation stands for itself."""
+def suspected(table: ReadTable, causes: Mapping[str, int]) -> tuple[NDArray[np.int64], Floats]:
+    """Row, column and number of the cause, (3, n), of the suspects with one of these causes, and the log odds that each
+    is wrong, (n,)."""
+    own = [each for each in table.suspects if each.cause in causes]
+    places = np.array([(each.row, each.column, causes[each.cause]) for each in own], dtype=np.int64).reshape(-1, 3)
+    chances = np.clip([each.suspicion for each in own], LEAST_CHANCE, 1 - LEAST_CHANCE)
+    return places.T, np.log(chances / (1 - chances))
+
+
+def odds_of_their_own(table: ReadTable) -> Floats:
+    """Log odds that each cell is wrong by experts who stand for themselves, (N, D); -inf where they say nothing.
+
+    Several sources of one thing, and columns that hold one number by nature, stand in so few public tables that the
+    weigher cannot learn what else is natural there; each of them has tested the table at hand against chance."""
     odds = np.full((table.rows, len(table.names)), -np.inf)
-    for suspect in table.suspects:
-        if suspect.cause == "constant":
-            chance = min(max(suspect.suspicion, 1e-9), 1 - 1e-6)
-            odds[suspect.row, suspect.column] = math.log(chance / (1 - chance))
+    (row, column, _), found = suspected(table, dict.fromkeys(OF_THEIR_OWN, 0))
+    np.maximum.at(odds, (row, column), found)
     return odds
 
 
 def expert_evidence(table: ReadTable) -> Floats:
-    """How sure each expert is that a cell is wrong, (N, D, 7): 0 where it says nothing, else the log odds above those
+    """How sure each expert is that a cell is wrong, (N, D, 8): 0 where it says nothing, else the log odds above those
     of a cell that nobody suspects."""
     figures = np.zeros((table.rows, len(table.names), len(EXPERTS)))
-    for suspect in table.suspects:
-        expert = "slip" if suspect.cause in SLIPS else suspect.cause
-        if expert in EXPERTS:
-            chance = min(max(suspect.suspicion, 1e-9), 1 - 1e-6)
-            place = suspect.row, suspect.column, EXPERTS.index(expert)
-            figures[place] = max(figures[place], math.log(chance / (1 - chance)) + UNSUSPECTED)
+    place, found = suspected(table, {**NUMBERS, **dict.fromkeys(SLIP_NAMES, NUMBERS["slip"])})
+    np.maximum.at(figures, tuple(place), found + UNSUSPECTED)
     for column, left in table.vouched.items():
-        figures[:, column, EXPERTS.index("keeps_formula")] = -np.log(np.maximum(left, 1e-6))
+        figures[:, column, NUMBERS["keeps_formula"]] = -np.log(np.maximum(left, LEAST_CHANCE))
     return np.clip(figures, -FARTHEST, 2 * FARTHEST)

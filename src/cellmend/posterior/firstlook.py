@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cellmend.posterior.evidence import Figures, Portrait
 from cellmend.posterior.experts import expert_evidence
@@ -15,6 +15,14 @@ from cellmend.table.readtable import DOUBTFUL, ReadTable
 from cellmend.table.texts import Unread
 
 
+class Seen(NamedTuple):
+    """What a first look sees of a table."""
+
+    table: ReadTable  # without the cells that their text shows to be wrong: the network must not take them for true
+    figures: Figures  # evidence of all cells
+    posterior: Posterior  # of all cells, before the network speaks
+
+
 @dataclass(frozen=True)
 class FirstLook:
     """What was learned of a table without a network."""
@@ -23,33 +31,26 @@ class FirstLook:
     context: Context  # what its columns look like on the whole
 
     @classmethod
-    def learn(cls, table: ReadTable, weigher: Weigher) -> tuple[FirstLook, ReadTable, Figures]:
-        """From a table; with it the table without the cells that are probably wrong, and the evidence of all cells."""
+    def learn(cls, table: ReadTable, weigher: Weigher) -> tuple[FirstLook, Seen]:
+        """From a table; with it what is seen of that table."""
         portrait, coded = Portrait.learn(table.arrow)
         figures = portrait.figures(coded, rows_alone=table.frame.is_array).with_more(expert_evidence(table))
         look = cls(portrait, context_of(weigher, figures))
-        doubtful = look.posterior(figures, weigher).of_text >= DOUBTFUL
+        posterior = weigh(weigher, figures, look.context)
+        doubtful = posterior.of_text >= DOUBTFUL
         doubtful &= 2 * doubtful.sum(axis=0) < figures.observed.sum(axis=0)  # a column must keep something to learn
-        return look, table.without(doubtful), figures
+        return look, Seen(table.without(doubtful), figures, posterior)
 
-    def look(self, table: ReadTable, weigher: Weigher) -> tuple[ReadTable, Figures]:
-        """A table without the cells that are probably wrong, so that the network does not take them for true, and the
-        evidence of all cells."""
+    def look(self, table: ReadTable, weigher: Weigher) -> Seen:
+        """What is seen of a table like the one that was learned from."""
         coded = [Coded.of(column) for column in table.arrow.columns]
         for place, name in enumerate(table.names):  # of columns that are written otherwise than learned nothing is said
             if name in table.adapted or isinstance(table.notations.get(name), Unread):
                 coded[place] = coded[place].silent
         alone = table.rows_alone or table.frame.is_array  # the rows of an array have no order
         figures = self.portrait.figures(coded, rows_alone=alone).with_more(expert_evidence(table))
-        return self.without_doubtful(table, figures, weigher), figures
-
-    def without_doubtful(self, table: ReadTable, figures: Figures, weigher: Weigher) -> ReadTable:
-        """The table with the cells that are wrong by their text, more probably than not, taken for missing."""
-        return table.without(self.posterior(figures, weigher).of_text >= DOUBTFUL)
-
-    def posterior(self, figures: Figures, weigher: Weigher) -> Posterior:
-        """What the evidence says of each cell before the network speaks."""
-        return weigh(weigher, figures, self.context)
+        posterior = weigh(weigher, figures, self.context)
+        return Seen(table.without(posterior.of_text >= DOUBTFUL), figures, posterior)
 
     def to_json(self) -> dict[str, Any]:
         return {"portrait": self.portrait.to_json(), "context": self.context.to_json()}

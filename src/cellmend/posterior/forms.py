@@ -49,7 +49,7 @@ def _class(letter: str) -> str:
 
 
 def _kept(letter: str) -> str | None:
-    return letter if letter.isalnum() or letter in "-.\n" else None
+    return letter if letter.isalnum() or letter in "-.<>=≤≥\n" else None
 
 
 _SHAPE, _BARE, _DIGITS = _Classes(_class), _Classes(_kept), _Classes(lambda letter: "9" if letter.isdigit() else letter)
@@ -78,10 +78,10 @@ def folded(texts: pa.StringArray) -> pa.StringArray:
 
 
 def bare(texts: pa.StringArray) -> pa.StringArray:
-    """Letters and digits alone, without case and accents; a minus or a point before a digit stays.
+    """Letters and digits alone, without case and accents; a minus or a point before a digit stays, and what compares.
 
-    >>> bare(pa.array(["São-Paulo, (SP)", "-1.5"])).to_pylist()
-    ['saopaulosp', '-1.5']
+    >>> bare(pa.array(["São-Paulo, (SP)", "-1.5", "<= 50K"])).to_pylist()
+    ['saopaulosp', '-1.5', '<=50k']
     """
     plain = _each(texts, lambda joined: unicodedata.normalize("NFKD", joined.lower()).translate(_BARE))
     plain = pc.replace_substring_regex(plain, r"([^-])-+", r"\1")

@@ -15,17 +15,18 @@ from rapidfuzz.distance import OSA
 from cellmend.posterior import forms
 from cellmend.posterior.evidence import Portrait
 from cellmend.posterior.known import Known
+from cellmend.posterior.lexicon import lexicon
 from cellmend.posterior.pairs import Codes
 from cellmend.posterior.spelling import WORD, Speller, Words
 
 # Where a hypothesis comes from: the text itself, its column, other columns, an expert, the network.
 SOURCES = (
-    "variant", "mojibake", "trimmed", "digits", "near", "word", "longer", "point", "sign",
+    "variant", "mojibake", "trimmed", "digits", "near", "word", "common", "longer", "point", "sign",
     "pair", "slip", "relation", "level", "number",
 )  # fmt: skip
 FIGURES = (
     *SOURCES, "log_count", "log_more", "likeness", "agreeing", "pair_says", "pair_cells", "net_fit", "net_chance",
-    "net_width", "expert_sure", "same_outline", "own_length",
+    "expert_sure", "same_outline", "own_length",
 )  # fmt: skip
 
 
@@ -97,6 +98,7 @@ class Spellings:
         if near >= 0 and _letters(self.texts[near]) != _letters(text):  # other digits are another number, not a slip
             yield self._said(self.texts[near], "near")
         yield from self._by_word(text)
+        yield from self._by_common_word(text)
         yield from self._longer(text, own)
 
     def _said(self, meant: str, source: str) -> Hypothesis:
@@ -126,6 +128,17 @@ class Spellings:
                 whole = text[: found.start()] + meant + text[found.end() :]
                 rows = int(words.counts[near])
                 yield Hypothesis(whole, "word", f"{found[0]} is probably {meant} ({rows:,} row{'s' * (rows != 1)})")
+
+    @staticmethod
+    def _by_common_word(text: str) -> Iterator[Hypothesis]:
+        common = lexicon()
+        for found in WORD.finditer(text):
+            near = common.near(found[0].lower())
+            if near is not None:
+                meant, tables = _in_case(near, found[0]), common.families[near]
+                because = f"{found[0]} is probably {meant}, a word of many public tables"
+                whole = text[: found.start()] + meant + text[found.end() :]
+                yield Hypothesis(whole, "common", because, float(np.log1p(tables)))
 
     def _longer(self, text: str, own: int) -> Iterator[Hypothesis]:
         if len(text) < 3:
@@ -212,7 +225,6 @@ def figures_of(
             np.log1p(cells),
             0.0 if np.isnan(fit) else min(max(fit, -12.0), 0.0),
             float(not np.isnan(fit)),
-            0.0,
             each.sure,
             usual[at],
             np.log1p(len(text)),

@@ -1,13 +1,13 @@
 """The weigher: from the evidence of a cell, its column, its row and its table to the odds of each family of causes.
 
 Its weights were learned once, from public tables spoiled in many ways (benchmarks/prior), and are part of the package.
-Shapes: N rows, D columns, E sorts of evidence, F families, W width.
+Shapes: N rows, D columns, E sorts of evidence, F families, W width, K figures of the network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -19,10 +19,27 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from torch import Tensor, nn
 
+from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
 
 FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
-WIDTH = 64
+# What the network says of a cell that is hidden from it: that it says anything, log odds that the cell is wrong by all
+# readings of its row and with nothing else hidden, log p(x|z), is it a level, log of the column's share of wrong cells,
+# how many cells of its column are as odd, how many more are half as far off, how far beyond the next odd one it lies.
+FIGURE_UNIT = 4.0  # natural logarithms that are 1 in the figures of the network
+NETWORK = ("says", "log_odds", "alone", "log_clean", "is_level", "log_rate", "as_odd", "half_as_odd", "island")
+# What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
+# experts too seldom to learn their weight from nothing.
+ABOUT = {
+    "dependency": "valid",
+    "arithmetic": "number",
+    "sequence": "number",
+    "key": "valid",
+    "sources": "valid",
+    "slip": "spelling",
+    "constant": "number",
+}
+WIDTH, WHOLE = 64, 8  # of layers; figures are filled up to multiples of the second
 
 
 @dataclass(frozen=True)
@@ -47,42 +64,73 @@ class Weigher(nn.Module):
     middle: Tensor  # (E,) of each sort of evidence
     spread: Tensor  # (E,)
 
-    def __init__(self, evidence: int, repair_figures: int, families: int = len(FAMILIES), width: int = WIDTH) -> None:
+    def __init__(self, evidence: int, repair_figures: int, width: int = WIDTH) -> None:
         super().__init__()
-        self.repairs = RepairWeigher(repair_figures, families)
+        families = len(FAMILIES)
+        self.repairs = RepairWeigher(repair_figures)
         self.register_buffer("middle", torch.zeros(evidence))
         self.register_buffer("spread", torch.ones(evidence))
         self.first, self.second = nn.Linear(evidence, 2 * width), nn.Linear(2 * width, width)
         self.of_cell, self.of_column = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width, bias=False)
         self.of_row = nn.Linear(2 * width, 2 * width, bias=False)
         self.of_table = nn.Linear(width, 2 * width, bias=False)
+        self.by_network = nn.Linear(len(NETWORK), families, bias=False)
+        self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
+        self._take_at_face_value()
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
         self.log_sharing = nn.Parameter(torch.full((families,), 2.0))  # and those that hold to the rest of the table
 
+    @torch.no_grad()
+    def _take_at_face_value(self) -> None:
+        """Let the log odds of experts and of the network count as they are."""
+        self.by_experts.weight.zero_()
+        self.by_network.weight.zero_()
+        for expert, family in ABOUT.items():
+            self.by_experts.weight[FAMILIES.index(family), EXPERTS.index(expert)] = 1.0
+        for family in ("number", "valid"):  # its odds come with the rate of the column, which rates are for here
+            self.by_network.weight[FAMILIES.index(family), NETWORK.index("log_odds")] = FIGURE_UNIT
+            self.by_network.weight[FAMILIES.index(family), NETWORK.index("log_rate")] = -FIGURE_UNIT
+
     def look(self, evidence: Tensor) -> Tensor:
         """Each cell by itself, (N, D, W)."""
         x = (evidence - self.middle) / self.spread
-        return F.gelu(self.second(F.gelu(self.first(x))))
+        more = -x.shape[-1] % WHOLE  # else products are rounded otherwise for other numbers of rows
+        first = F.linear(F.pad(x, (0, more)), F.pad(self.first.weight, (0, more)), self.first.bias)
+        return F.gelu(self.second(F.gelu(first)))
 
-    def context(self, evidence: Tensor, observed: Tensor) -> Context:
+    def context(self, evidence: Tensor, observed: Tensor, network: Tensor) -> Context:
         """What the columns and the table look like, and how often each family acts in each column."""
         cells = self.look(evidence)
+        linear = self._face_value(evidence, network)
         columns = _mean(cells, observed, 0)
-        table = columns.mean(0)
-        ratios = self._ratios(cells, observed, columns, table)
-        return Context(columns, table, self.rates(ratios, observed))
+        without = Context(columns, columns.mean(0), torch.empty(0))
+        return replace(without, rates=self.rates(self._ratios(cells, observed, without) + linear, observed))
 
-    def forward(self, evidence: Tensor, observed: Tensor, context: Context) -> Tensor:
-        """Log probability of right, and of each family, (N, D, 1 + F)."""
-        ratios = self._ratios(self.look(evidence), observed, context.columns, context.table)
+    def forward(self, evidence: Tensor, observed: Tensor, network: Tensor, context: Context) -> Tensor:
+        """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
+        network says, (N, D, K), 0 where it is silent."""
+        ratios = self._ratios(self.look(evidence), observed, context) + self._face_value(evidence, network)
         return posterior(ratios, context.rates)
 
-    def _ratios(self, cells: Tensor, observed: Tensor, columns: Tensor, table: Tensor) -> Tensor:
-        """Log of how much likelier each family explains a cell than that it is right, (N, D, F)."""
+    def _face_value(self, evidence: Tensor, network: Tensor) -> Tensor:
+        """What experts and the network add by themselves, (N, D, F).
+
+        The network counts in no other way: how far its word is true depends on the table, and a sum with few weights
+        carries over from the tables that it was learned from to tables of another nature."""
+        said, weight = (
+            torch.cat([evidence[..., -len(EXPERTS) :], network], -1),
+            torch.cat([self.by_experts.weight, self.by_network.weight], 1),
+        )
+        # One after the other: a product of matrices is rounded otherwise for other numbers of rows.
+        return sum((said[..., at, None] * weight[:, at] for at in range(weight.shape[1])), start=said.new_zeros(()))
+
+    def _ratios(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
+        """Log of how much likelier each family explains a cell than that it is right, by all figures but the network's,
+        (N, D, F)."""
         rows = self.of_row(torch.cat([_mean(cells, observed, 1), _most(cells, observed)], -1))
-        mixed = self.of_cell(cells) + self.of_column(columns) + rows.unsqueeze(1) + self.of_table(table)
+        mixed = self.of_cell(cells) + self.of_column(context.columns) + rows.unsqueeze(1) + self.of_table(context.table)
         return self.odds(F.gelu(self.inner(F.gelu(mixed))))
 
     def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
@@ -105,11 +153,12 @@ class RepairWeigher(nn.Module):
     middle: Tensor  # (figures + F,)
     spread: Tensor  # (figures + F,)
 
-    def __init__(self, figures: int, families: int = len(FAMILIES)) -> None:
+    def __init__(self, figures: int) -> None:
         super().__init__()
-        self.register_buffer("middle", torch.zeros(figures + families))
-        self.register_buffer("spread", torch.ones(figures + families))
-        self.first, self.second = nn.Linear(figures + families, WIDTH // 2), nn.Linear(WIDTH // 2, 1)
+        whole = figures + len(FAMILIES)
+        self.register_buffer("middle", torch.zeros(whole))
+        self.register_buffer("spread", torch.ones(whole))
+        self.first, self.second = nn.Linear(whole, WIDTH // 2), nn.Linear(WIDTH // 2, 1)
 
     def forward(self, figures: Tensor) -> Tensor:
         """Log odds that each hypothesis is right, (H,)."""

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from cellmend import __version__
 from cellmend.files.places import whole_file
-from cellmend.findings.finding import FEW_ROWS, Finding, say_sure
+from cellmend.findings.finding import FEW_ROWS, Finding, say_contradictions, say_sure
 from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
 from cellmend.report.markup import counted, cut
@@ -37,6 +37,7 @@ class Facts:
     repaired: int
     settings: Mapping[str, str]
     notes: Sequence[str]
+    contradictions: int = 0
 
 
 def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[Finding]) -> None:
@@ -54,6 +55,7 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         map=map_of(columns, before.num_rows),
         gallery=gallery_of(columns),
         listing=listing_of(findings, table.rows),
+        found=len(findings),
         has_lines=table.rows.lines is not None,
         causes=causes_of(findings) if findings else "",
         kinds=kinds_of(table.schema, table.checked),
@@ -91,14 +93,15 @@ def _escaped(value: object) -> object:
 def headline(facts: Facts, rows: int, columns: int) -> str:
     """What was found, in a sentence or two."""
     cells = rows * columns
+    contradictions = f" {say_contradictions(facts.contradictions)}" if facts.contradictions else ""
     if not facts.flagged:
-        return f"None of {counted(cells, 'cell')} looks wrong."
+        return f"None of {counted(cells, 'cell')} looks wrong{' by itself' if contradictions else ''}.{contradictions}"
     left = facts.flagged - facts.repaired
     kept = f", {left:,} {_be(left)} left as found" if left else ""
     return (
         f"{facts.flagged:,} of {counted(cells, 'cell')} {'looks' if facts.flagged == 1 else 'look'} wrong; "
         f"{say_sure(facts.expected_false, rows)}. "
-        f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}."
+        f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}.{contradictions}"
     )
 
 

@@ -32,9 +32,12 @@ def score_batch(mender: CellMender, batch: pa.RecordBatch | pa.Table, *, name: s
 def find_batch(
     mender: CellMender, batch: pa.RecordBatch, *, least: float, first_row: int = 0, name: str = "The batch"
 ) -> pa.RecordBatch:
-    """One line for each cell of at least this suspicion, its row counted from `first_row`; columns as in FINDINGS."""
+    """One line for each cell of at least this suspicion, its row counted from `first_row`; columns as in FINDINGS.
+
+    Contradictions are left out: whether one is flagged depends on all rows of the table.
+    """
     table = conform(batch, mender, name)
-    found = mender.mend(table, suspicion=least, impute=False, rows_alone=True).found if table.num_rows else []
+    found = mender.mend(table, suspicion=least, impute=False, rows_alone=True).flagged if table.num_rows else []
     lines = sorted(found, key=lambda each: (each.row, table.column_names.index(each.column)))
     whole = to_arrow(lines, first_row=first_row).combine_chunks().to_batches()
     return whole[0] if whole else pa.RecordBatch.from_pylist([], schema=FINDINGS)

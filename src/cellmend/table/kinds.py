@@ -72,12 +72,34 @@ def resolve_schema(
     if left_out:
         listed = "; ".join(f"{c.name!r} ({c.reason})" for c in left_out)
         warnings.warn(f"Left out of the model: {listed}.", SchemaWarning, stacklevel=3)
+    if not any(_is_judged(column, values) for column, values in zip(schema, table.columns, strict=True)):
+        raise SchemaError(
+            "At least one column must hold texts, numbers or categories to judge; every column is empty, of another "
+            "type or declared as ignore. Hint: declare kinds with schema={'column': 'category'}."
+        )
+    return schema
+
+
+def _is_judged(column: Column, values: pa.ChunkedArray) -> bool:
+    """Is there anything to say of its cells, by the network or by their texts alone?"""
+    if column.kind != IGNORE:
+        return True
+    return bool(column.reason) and family(values.type) != "other" and len(readable(values)) > 0
+
+
+def refuse_unmodelled(schema: Schema) -> None:
+    """Stop if no column can be modelled: a network alone has nothing to learn from then.
+
+    >>> refuse_unmodelled(Schema((Column("note", IGNORE, reason="free text"),)))
+    Traceback (most recent call last):
+    cellmend.errors.SchemaError: At least one column must vary and hold numbers or categories; every column is \
+left out. Hint: declare kinds with schema={'column': 'category'}.
+    """
     if all(column.kind == IGNORE for column in schema):
         raise SchemaError(
             "At least one column must vary and hold numbers or categories; every column is "
             "left out. Hint: declare kinds with schema={'column': 'category'}."
         )
-    return schema
 
 
 def infer_schema(table: pa.Table, dates: Container[str] = ()) -> Schema:

@@ -16,9 +16,6 @@ from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
 from cellmend.table.values import plain
 
-RELATED = frozenset(
-    {"arithmetic", "constant", "dependency", "key", "sequence", "sources"}
-)  # causes that other cells tell
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 
 
@@ -38,16 +35,6 @@ class Suspect:
     def hidden(self) -> bool:
         """Is the cell taken for missing by the model?"""
         return not self.readable and self.suspicion >= DOUBTFUL
-
-    @property
-    def related(self) -> bool:
-        """Do other cells of the table tell what was meant, and not only the cell itself?"""
-        return bool(self.meant) and self.cause in RELATED
-
-    @property
-    def is_told(self) -> bool:
-        """Is what was meant known for sure?"""
-        return self.readable and len(self.meant) == 1
 
 
 @dataclass(frozen=True)
@@ -88,30 +75,14 @@ class ReadTable:
         return replace(self, understood=understood)
 
     def with_suspects(self, found: Iterable[Suspect]) -> ReadTable:
-        """The table with these suspects too, one a cell."""
-        by_cell = {(each.row, each.column): each for each in self.suspects}
-        for suspect in found:
-            cell = suspect.row, suspect.column
-            by_cell[cell] = _both(by_cell[cell], suspect) if cell in by_cell else suspect
-        suspects = tuple(sorted(by_cell.values(), key=lambda each: (each.row, each.column)))
-        return replace(self, suspects=suspects)
+        """The table with these suspects too; several experts may speak of one cell, each with its own voice."""
+        suspects = sorted([*self.suspects, *found], key=lambda each: (each.row, each.column, -each.suspicion))
+        return replace(self, suspects=tuple(suspects))
 
     @property
     def without_suspects(self) -> ReadTable:
         """The table with what is probably misspelled or unreadable taken for missing."""
         return replace(self, understood=_without(self.understood, self.suspects))
-
-
-def _both(one: Suspect, other: Suspect) -> Suspect:
-    """The more suspicious of two for one cell; a cause that is more probable than not still tells what was meant.
-
-    What other rows say was meant goes before what one text alone may have been.
-    """
-    if other.related and other.suspicion > one.suspicion:
-        return other
-    if one.cause and one.suspicion >= DOUBTFUL:
-        return replace(one, suspicion=max(one.suspicion, other.suspicion))
-    return max(one, other, key=lambda each: each.suspicion)
 
 
 def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-UNREADABLE, DECIMALS, NOTATION = "unreadable", "decimals", "notation"
+UNREADABLE, DECIMALS = "unreadable", "decimals"
 DEFAULT = "default"
 KEY, FORM, SLIPPED = "key", "form", "slipped"
-POINT, EXCHANGED, UNLIKE_ROW = "point", "exchanged", "unlike its row"
+POINT, UNLIKE_ROW = "point", "unlike its row"
 SPELLING, TRUNCATED, SIGN, NUMBER, DEPENDENCY = "spelling", "truncated", "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
 
@@ -31,7 +31,6 @@ MEANINGS: Mapping[str, str] = {
     NUMBER: "a number that does not lie where the others of its column do",
     UNREADABLE: "no number or date, where the others are",
     DECIMALS: "far more decimals than the others",
-    NOTATION: "a number with a unit that hardly any other has",
     FORM: "written as hardly any other cell of its column",
     SLIPPED: "a value of another column",
     "arithmetic": "it breaks a formula between columns",
@@ -41,7 +40,6 @@ MEANINGS: Mapping[str, str] = {
     "sequence": "it does not go with the rows before and after it",
     KEY: "an identifier that was copied into another row",
     POINT: "the decimal point moved",
-    EXCHANGED: "two cells of the row exchanged",
     DECIDED: "a person said that it is wrong",
     TAUGHT: "like cells of which a person said that they are wrong",
     UNLIKE_ROW: "nothing but the rest of its row speaks against it",

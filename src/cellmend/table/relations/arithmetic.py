@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.blame import Blame, blame
+from cellmend.table.relations.breaks import CLEARLY, STRICT, STRICT_FORMULAS, STRICT_ORDERS, Breaks, chance_of_error
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import Floats, Quantity, learn_quantities, numbers_of, writer
 from cellmend.table.relations.search import find_formulas, find_orders
@@ -40,6 +42,28 @@ class Arithmetic:
     def suspects(self, table: ReadTable) -> list[Suspect]:
         """The cells that break this formula, whatever others say."""
         return arithmetic_suspects([self], table)
+
+    def breaks(self, table: ReadTable) -> Breaks:
+        """The rows that clearly break it."""
+        values = {name: numbers_of(table, name) for name in self.columns}
+        rows = np.flatnonzero(self.formula.misses(values) > CLEARLY * self.formula.slack(values))
+        strict = STRICT_FORMULAS if len(self.formula.parts) > 1 else STRICT
+        strict = STRICT_ORDERS if self.formula.form == ORDER else strict
+        chances = np.full(len(rows), chance_of_error(1 - self.support, strict))
+        return Breaks(rows, chances, partial(self._say, table, values))
+
+    def _say(self, table: ReadTable, values: Columns, row: int) -> str:
+        """What a row has, and what the formula says."""
+        formula, seen = self.formula, {name: shortened(table.arrow[name][row].as_py()) for name in self.columns}
+        result, first = formula.result, formula.parts[0]
+        if formula.form == ORDER:
+            less = "before" if self.quantities[0].is_date else "less than"
+            return f"{result} {seen[result]} is {less} {first} {seen[first]}"
+        told = replace(formula, parts=tuple(f"{name} {seen[name]}" for name in formula.parts)).told
+        if told == f"{first} {seen[first]}":
+            return f"{first} is {seen[first]}, but {result} is {seen[result]}"
+        says = writer(table, self.quantities[0])(float(formula.expected(values)[row]))
+        return f"{told} is {says}, but {result} is {seen[result]}"
 
     def words(self) -> str:
         """The formula.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.relations.breaks import STRICT, Breaks, chance_of_error
 from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
 from cellmend.table.relations.groups import wrong_shares
 from cellmend.table.relations.weighing import Link, weigh
@@ -46,6 +47,22 @@ class Dependency:
 
     def suspects(self, table: ReadTable) -> list[Suspect]:
         return dependency_suspects([self], table)
+
+    def breaks(self, table: ReadTable) -> Breaks:
+        """The rows that break it; a group that may have several values says less."""
+        link = self.link(table)
+        rows = np.flatnonzero(link.broken)
+        groups = link.group[rows]
+        said = dict(zip(rows.tolist(), groups.tolist(), strict=True))
+        chances = chance_of_error(1 - self.support, STRICT) * self.sure[groups]
+        return Breaks(rows, chances, lambda row: self._say(table, said[row], row))
+
+    def _say(self, table: ReadTable, group: int, row: int) -> str:
+        """What a row has, and what its group says."""
+        seen = {name: shortened(_cell(table, row, name)) for name in self.columns}
+        given = " and ".join(f"{name} {seen[name]}" for name in self.determinants)
+        says = f"{shortened(self.written[self.top[group]])} in {self.kept[group]} of {self.sizes[group]} rows"
+        return f"for {given} {self.dependent} is {says}, but here it is {seen[self.dependent]}"
 
     def words(self) -> str:
         return f"{' and '.join(self.determinants)} decide{'s' * (len(self.determinants) == 1)} {self.dependent}"

@@ -1,0 +1,196 @@
+"""Tables whose columns and rows belong together, to learn from how much formulas, keys, sources and series are worth.
+
+Published tables have few totals, few sources that tell of the same thing and few logs. All that is here is drawn anew
+for each table: how many rows and columns, which words, how large the numbers, how they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from cellmend.posterior.lexicon import lexicon
+
+Columns = dict[str, list[str]]
+FEWEST_ROWS, MOST_ROWS = 120, 1000
+
+
+def made_table(rng: np.random.Generator) -> pd.DataFrame:
+    """A clean table of text, of a sort drawn at random."""
+    sort = SORTS[int(rng.integers(len(SORTS)))]
+    rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_ROWS))))
+    return pd.DataFrame(sort(rng, rows), dtype=object)
+
+
+def orders(rng: np.random.Generator, rows: int) -> Columns:
+    """Articles with prices, customers with addresses, totals, dates in order, a running number."""
+    people, articles = int(rng.integers(15, 120)), int(rng.integers(8, 80))
+    who, what = rng.integers(people, size=rows), _uneven(rng, articles, rows)
+    cities = _names(rng, max(people // 3, 4), 1)
+    city = rng.integers(len(cities), size=people)
+    zips = [f"{code:05}" for code in rng.integers(500, 99999, size=len(cities))]
+    names, labels = _names(rng, people, 2), _names(rng, articles, int(rng.integers(1, 4)))
+    price = np.round(np.exp(rng.normal(3, 1, articles)), 2)
+    quantity = 1 + rng.poisson(rng.uniform(1, 6), rows)
+    net = np.round(price[what] * quantity, 2)
+    first, later = np.sort(rng.integers(0, 700, size=rows)), rng.integers(0, 20, size=rows)
+    found = {
+        "order_id": _texts(int(rng.integers(1, 50_000)) + np.arange(rows)),
+        "order_date": _days(first),
+        "ship_date": _days(first + later),
+        "customer": [names[at] for at in who],
+        "city": [cities[city[at]] for at in who],
+        "zip": [zips[city[at]] for at in who],
+        "article": [f"A{at:03}" for at in what],
+        "description": [labels[at] for at in what],
+        "price": [f"{price[at]:.2f}" for at in what],
+        "quantity": _texts(quantity),
+        "total": [f"{each:.2f}" for each in net],
+    }
+    if rng.random() < 0.5:
+        tax = np.round(net * rng.choice([0.05, 0.07, 0.19, 0.2]), 2)
+        found |= {"tax": [f"{each:.2f}" for each in tax], "gross": [f"{each:.2f}" for each in net + tax]}
+    return _some(rng, found)
+
+
+def sources(rng: np.random.Generator, rows: int) -> Columns:
+    """The same things as several sources tell of them."""
+    tellers = _names(rng, int(rng.integers(4, 25)), 1)
+    things = max(rows // len(tellers), 5)
+    facts = {name: _facts(rng, things) for name in _names(rng, int(rng.integers(2, 6)), 1)}
+    pairs = [(thing, teller) for thing in range(things) for teller in range(len(tellers)) if rng.random() < 0.95]
+    order = rng.permutation(len(pairs)) if rng.random() < 0.5 else np.arange(len(pairs))
+    pairs = [pairs[at] for at in order.tolist()]
+    code = rng.integers(100, 9999, size=things)
+    found = {"source": [tellers[teller] for _, teller in pairs], "item": [f"IT-{code[t]}-{t}" for t, _ in pairs]}
+    return found | {name: [own[thing] for thing, _ in pairs] for name, own in facts.items()}
+
+
+def _facts(rng: np.random.Generator, things: int) -> list[str]:
+    """What is true of each thing: a time, a name or an amount."""
+    sort = rng.random()
+    if sort < 0.4:
+        minutes = rng.integers(0, 1440, size=things)
+        return [f"{each // 60 % 12 or 12}:{each % 60:02} {'ap'[int(each >= 720)]}.m." for each in minutes]
+    if sort < 0.7:
+        return _names(rng, things, 2)
+    return [f"{each:.2f}" for each in np.exp(rng.normal(4, 1, things))]
+
+
+def accounts(rng: np.random.Generator, rows: int) -> Columns:
+    """Parts that sum up to the whole, shares of it, and groups that are the same in all their rows."""
+    parts = int(rng.integers(2, 6))
+    size = np.exp(rng.normal(rng.uniform(2, 8), rng.uniform(0.3, 1.5), rows))
+    amounts = np.round(size[:, None] * rng.dirichlet(np.ones(parts), rows) * parts)
+    whole = amounts.sum(1)
+    groups = _names(rng, int(rng.integers(4, 40)), 1)
+    group, years = rng.integers(len(groups), size=rows), rng.integers(1995, 2024, size=rows)
+    regions = _names(rng, 4, 1)
+    found = {
+        "county": [groups[at] for at in group],
+        "region": [regions[at % len(regions)] for at in group],
+        "fips": [f"{30_000 + 7 * at:05}" for at in group],
+        "year": _texts(years),
+        **{name: _texts(own) for name, own in zip(_names(rng, parts, 1), amounts.T, strict=True)},
+        "all": _texts(whole),
+    }
+    if rng.random() < 0.6:
+        found["share"] = [f"{100 * a / max(b, 1):.1f}" for a, b in zip(amounts[:, 0], whole, strict=True)]
+    return _some(rng, found)
+
+
+def series(rng: np.random.Generator, rows: int) -> Columns:
+    """A log: one row after the other in time, signals that run on, counters, a state that stands for a while."""
+    time = np.arange(rows)
+    found = {"time": [str(each) for each in pd.Timestamp("2021-03-01") + pd.to_timedelta(time * 600, unit="s")]}
+    for name in _names(rng, int(rng.integers(2, 7)), 1):
+        period, width = rng.uniform(30, 400), np.exp(rng.normal(1, 1.5))
+        walk = np.cumsum(rng.normal(0, 0.05, rows)) if rng.random() < 0.5 else np.zeros(rows)
+        signal = np.sin(2 * np.pi * time / period) + walk + rng.normal(0, rng.uniform(0.005, 0.1), rows)
+        found[name] = [f"{each:.{int(rng.integers(1, 3))}f}" for each in rng.normal(20, 30) + width * signal]
+    found["counter"] = _texts(int(rng.integers(0, 10_000)) + np.cumsum(rng.poisson(rng.uniform(0.5, 9), rows)))
+    states = _names(rng, int(rng.integers(2, 5)), 1)
+    changes = np.cumsum(rng.random(rows) < rng.uniform(0.01, 0.1))
+    return _some(rng, found | {"state": [states[at % len(states)] for at in changes]})
+
+
+def people(rng: np.random.Generator, rows: int) -> Columns:
+    """Staff: names, mail addresses made of them, departments with their heads, dates in order, salaries by grade."""
+    names, firms = _names(rng, rows, 2), _names(rng, int(rng.integers(3, 15)), 1)
+    heads = _names(rng, len(firms), 2)
+    firm, grade = _uneven(rng, len(firms), rows), rng.integers(1, 9, size=rows)
+    born = rng.integers(-14_000, 0, size=rows)
+    hired = born + rng.integers(7_000, 15_000, size=rows)
+    domain = _names(rng, 1, 1)[0].lower()
+    return _some(
+        rng,
+        {
+            "staff_id": [f"{at:06}" for at in rng.permutation(900_000)[:rows]],
+            "name": names,
+            "mail": [f"{name.lower().replace(' ', '.')}@{domain}.com" for name in names],
+            "department": [firms[at] for at in firm],
+            "head": [heads[at] for at in firm],
+            "born": _days(born),
+            "hired": _days(hired),
+            "grade": _texts(grade),
+            "salary": _texts(np.round(28_000 * 1.15**grade * np.exp(rng.normal(0, 0.04, rows)), -1)),
+            "phone": [f"({a}) {b:03}-{c:04}" for a, b, c in rng.integers(200, 999, size=(rows, 3))],
+        },
+    )
+
+
+def measures(rng: np.random.Generator, rows: int) -> Columns:
+    """Measurements that a few hidden causes make together, each on its own scale; some in a few levels, some skewed."""
+    causes = int(rng.integers(1, 5))
+    hidden = rng.normal(size=(3 * rows, causes)) * (1 + rng.exponential(0.3, size=(3 * rows, 1)))
+    found: Columns = {}
+    for name in _names(rng, int(rng.integers(4, 12)), 1):
+        bent = np.tanh(hidden @ rng.normal(0, 0.7, (causes, 3))) @ rng.normal(0, 1, 3)
+        bent += hidden @ rng.normal(0, 0.7, causes)
+        own = bent + rng.exponential(0.25) * bent.std() * rng.normal(size=len(bent))
+        sort = rng.random()
+        if sort < 0.2:
+            levels = _names(rng, int(rng.integers(2, 9)), 1)
+            ends = np.quantile(own, np.sort(rng.random(len(levels) - 1)))
+            found[name] = [levels[at] for at in np.searchsorted(ends, own)]
+        else:
+            scaled = np.exp(0.6 * own) if sort < 0.5 else own
+            decimals = int(rng.integers(0, 3))
+            found[name] = [f"{each:.{decimals}f}" for each in np.exp(rng.normal(3, 2)) * (scaled + rng.normal())]
+    return found
+
+
+SORTS: tuple[Callable[[np.random.Generator, int], Columns], ...] = (
+    orders, sources, accounts, series, people, measures, measures
+)  # fmt: skip
+
+
+def _some(rng: np.random.Generator, columns: Columns) -> Columns:
+    """All columns, or now and then without one or two."""
+    gone = rng.permutation(list(columns))[: int(rng.integers(0, 3))] if rng.random() < 0.3 else ()
+    return {name: own for name, own in columns.items() if name not in gone}
+
+
+def _names(rng: np.random.Generator, count: int, words: int) -> list[str]:
+    """Different names of so many common words each."""
+    common = [word for word, families in lexicon().families.items() if families >= 4]
+    drawn: dict[str, None] = {}
+    while len(drawn) < count:
+        drawn[" ".join(word.capitalize() for word in rng.choice(common, words))] = None
+    return list(drawn)
+
+
+def _uneven(rng: np.random.Generator, values: int, rows: int) -> np.ndarray:
+    """Places of values of which some are frequent and many are rare."""
+    weight = rng.exponential(1, values) ** 2 + 0.02
+    return rng.choice(values, rows, p=weight / weight.sum())
+
+
+def _texts(numbers: np.ndarray) -> list[str]:
+    return [str(int(each)) for each in numbers]
+
+
+def _days(days: np.ndarray) -> list[str]:
+    return [str(each.date()) for each in pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D")]
