@@ -185,7 +185,7 @@ def with_network(spoiled: Spoiled, rng: np.random.Generator) -> Gathered:
         right += [same(each.meant, truth, near=each.source == "number") for each in own]
     return (
         figures,
-        judge.of_network(encoded, judge.weighing.tails),
+        judge.figures_of(encoded, judge.voice(encoded), judge.weighing.tails),
         joined(posterior, asked, described),
         np.array(right, dtype=bool),
     )

@@ -255,7 +255,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Caution:
-    """Which of the flagged cells are changed, where that is said otherwise than when the model was fitted.
+    """Overrides of `repair_from` and `protect` for one run.
 
     >>> Caution(protect=("price",)).settings()
     {'protect': ('price',)}

@@ -32,6 +32,7 @@ CAUSES = {
     "sign": named.SIGN,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
+GUESSED = ("level", "number")  # sources of hypotheses that look at the rest of the row and at no word of anybody
 OF_FAMILIES = {
     "spelling": (named.SPELLING, "it looks misspelled"),
     "form": (named.FORM, "hardly any other cell of its column is written so"),
@@ -70,15 +71,18 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     repair = None if best is None else held_as(words.table, verdict.place, best.meant)
     low, high = _bounds(expected, column, words)
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
+    if cause == named.DEFAULT and best is not None and best.source in GUESSED:
+        repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
     said = why if why.startswith(f"{name} is ") else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)
     return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
 
 
 def _cause(verdict: Verdict) -> str:
-    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family."""
+    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family; a placeholder is
+    one, whatever it stands for."""
     best = verdict.best
-    if best is not None and verdict.chance >= WORTH_NAMING:
+    if best is not None and verdict.chance >= WORTH_NAMING and verdict.family != "placeholder":
         if best.source in CAUSES:
             return CAUSES[best.source]
         told = [each.cause for each in verdict.suspects if best.meant in each.meant]
@@ -92,7 +96,7 @@ def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column:
     best = verdict.best if verdict.chance >= WORTH_NAMING else None
     if best is not None and best.because:
         return best.because
-    said = next((each.reason for each in verdict.suspects if best is None or best.meant in each.meant), "")
+    said = next((each.reason for each in verdict.suspects if best is None or best.meant in each.meant[:1]), "")
     if said:
         return said
     by_row = verdict.family in ("valid", "number") or best is not None

@@ -90,7 +90,8 @@ class Hypotheses:
         for suspect in cell.suspects:
             source = "relation" if suspect.cause in RELATIONS else "slip"
             for meant in suspect.meant[:3]:
-                yield Hypothesis(meant, source, suspect.reason, suspect.suspicion)
+                because = suspect.reason if meant == suspect.meant[0] else f"probably {meant}"
+                yield Hypothesis(meant, source, because, suspect.suspicion)
 
     def _of_network(self, cell: Asked) -> Iterator[Hypothesis]:
         if cell.expected is None:

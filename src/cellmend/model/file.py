@@ -176,13 +176,12 @@ def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def _refuse_other_figures(path: Path, weights: dict[str, Tensor]) -> None:
     """Stop if the model weighs other evidence than this version works out: the answers would mean nothing."""
-    for name, of in (("middle", "cell"), ("repairs.middle", "repair")):
-        weighed, known = weights.get(WEIGHER + name), learned().get_buffer(name)
-        if weighed is not None and weighed.shape != known.shape:
-            raise ModelFileError(
-                f"{path.name} weighs {weighed.numel()} figures of a {of}; this cellmend works out {known.numel()}. "
-                "Hint: upgrade cellmend, or fit and save the model again."
-            )
+    shapes = {name.removeprefix(WEIGHER): each.shape for name, each in weights.items() if name.startswith(WEIGHER)}
+    if shapes and shapes != {name: each.shape for name, each in learned().state_dict().items()}:
+        raise ModelFileError(
+            f"{path.name} must weigh the evidence that this cellmend works out; another version wrote it. "
+            "Hint: fit and save the model again."
+        )
 
 
 def _refuse_old_decisions(path: Path, header: dict[str, Any]) -> None:

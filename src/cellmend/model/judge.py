@@ -39,20 +39,18 @@ from cellmend.model.suspicion import (
     suspicion_alone,
     suspicion_log_odds,
 )
+from cellmend.model.voice import Voice
 from cellmend.posterior.experts import odds_of_their_own
 from cellmend.posterior.firstlook import Seen
 from cellmend.posterior.posterior import Posterior, weigh
-from cellmend.posterior.priors import FARTHEST, LEAST_CHANCE
-from cellmend.posterior.tails import Tails, oddness
-from cellmend.posterior.weigher import FIGURE_UNIT, NETWORK
+from cellmend.posterior.tails import Tails
+from cellmend.posterior.weigher import NETWORK
 from cellmend.progress import progress
 from cellmend.settings import SCORES, Settings, one_of
 from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.schema import IGNORE
 
-FIGURE_UNITS = np.where(np.isin(NETWORK, ("says", "is_level")), 1.0, FIGURE_UNIT)
-BOUNDED_BY = ("log_odds", "log_rate", "island")
 SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
 Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
@@ -120,59 +118,38 @@ class Judge:
     def posterior(self, encoded: EncodedTable) -> Posterior:
         """What all evidence together says of each cell."""
         if self._last is None or self._last[0] is not encoded:
-            weighing, figures = self.weighing, seen_of(encoded).figures
-            said = self.of_network(encoded, weighing.tails)
-            found = weigh(weighing.weigher, figures, weighing.context, said)
-            found = found.beside(odds_of_their_own(encoded.table)).beside(self._odds_of_network(said))
-            asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
-            found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
-            self._last = encoded, found
+            self._last = encoded, self.weighed(encoded, self.voice(encoded))
         return self._last[1]
 
-    def tails(self, encoded: EncodedTable) -> Tails:
-        """How odd the cells of each modelled column are."""
-        ratio = (
-            self._score(encoded, self._alone)[0] if self.model.encoder.columns else np.zeros((len(encoded.cells), 0))
-        )
-        return Tails.learn(oddness(ratio), encoded.cells.observed.cpu().numpy())
+    def weighed(self, encoded: EncodedTable, voice: Voice) -> Posterior:
+        """The same, if the network was asked already."""
+        weighing, figures = self.weighing, seen_of(encoded).figures
+        said = self.figures_of(encoded, voice, weighing.tails)
+        found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
+        asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
+        return replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
 
-    def of_network(self, encoded: EncodedTable, tails: Tails) -> NDArray[np.float32]:
-        """What the network says of each cell, (N, all columns, figures of NETWORK); 0 where it says nothing."""
-        said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
-        if not self.model.encoder.columns:
-            return said
+    def voice(self, encoded: EncodedTable) -> Voice:
+        """What the network says of each modelled cell; of those that a first look hid too, hidden like any other."""
         cells = encoded.cells if encoded.whole is None else encoded.whole
-        own, hidden = self._figures(encoded, tails), (cells.observed & ~encoded.cells.observed).cpu().numpy()
+        said, hidden = self._said(encoded), (cells.observed & ~encoded.cells.observed).cpu().numpy()
         rows = np.flatnonzero(hidden.any(axis=1))
-        if len(rows):  # what a first look hid is judged too, hidden like any other cell
-            shown = replace(encoded, cells=cells[torch.from_numpy(rows)])
-            own[rows] = np.where(hidden[rows][..., None], self._figures(shown, tails), own[rows])
-        known = (cells.observed & cells.values.isfinite()).cpu().numpy()  # (N, D)
-        said[:, self.model.encoder.positions] = np.where(known[..., None], own, 0.0)
+        if len(rows):
+            shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
+            said[:, rows] = np.where(hidden[rows], shown, said[:, rows])
+        known = (cells.observed & cells.values.isfinite()).cpu().numpy()
+        return Voice(said[0], said[1], said[2], known, encoded.cells.observed.cpu().numpy())
+
+    def _said(self, encoded: EncodedTable) -> Floats:
+        """Log odds by all readings, the ratio with nothing else hidden, and log p(x|z), (3, N, D)."""
+        return np.stack(self._score(encoded, self._log_odds, self._alone, lambda each, _: each.log_clean))
+
+    def figures_of(self, encoded: EncodedTable, voice: Voice, tails: Tails) -> NDArray[np.float32]:
+        """What the network says of each cell as figures, (N, all columns, figures of NETWORK)."""
+        columns, rows = self.model.encoder.columns, self.model.replay.stands_for
+        said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
+        said[:, self.model.encoder.positions] = voice.figures(tails, columns, self.rates.by_column(len(columns)), rows)
         return said
-
-    def _odds_of_network(self, said: NDArray[np.float32]) -> Floats:
-        """Log odds that each cell is wrong by the network alone, (N, all columns), from its figures; -inf where it is
-        silent.
-
-        Of N rows that it learned from one natural cell may be as odd, and a heavy tail goes on beyond the oddest. So it
-        is no surer than N to one, but for as much as the cell lies beyond the next odd one."""
-        figures = (FIGURE_UNIT * said[..., NETWORK.index(name)].astype(np.float64) for name in BOUNDED_BY)
-        odds, rate, island = figures
-        ratio, most = odds - rate, np.log(self.model.replay.stands_for + 1.0) + island
-        bounded = np.where(ratio > 0, -most * np.expm1(-np.maximum(ratio, 0.0) / most), ratio)
-        return np.where(said[..., 0] > 0, rate + bounded, -np.inf)
-
-    def _figures(self, encoded: EncodedTable, tails: Tails) -> Floats:
-        """The figures of NETWORK for every modelled cell, (N, D, figures)."""
-        columns = self.model.encoder.columns
-        odds, alone, log_clean = self._score(encoded, self._log_odds, self._alone, lambda each, _: each.log_clean)
-        level = np.array([float(bool(column.levels)) for column in columns])
-        rate = np.log([max(share, LEAST_CHANCE) for share in self.rates.by_column(len(columns))])
-        ones = np.ones_like(odds)
-        said = np.stack((ones, odds, alone, log_clean, ones * level, ones * rate), axis=-1)
-        whole = np.concatenate([said, tails.of(oddness(alone))], axis=-1)
-        return np.clip(whole, -2 * FARTHEST, 2 * FARTHEST) / FIGURE_UNITS
 
     @property
     def weighing(self) -> Weighing:

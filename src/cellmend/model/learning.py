@@ -115,7 +115,7 @@ def reviser(network: RVAE, cells: Cells, suspicions: Suspicions) -> Callable[[],
 
 
 def lesson(cells: Cells, settings: Settings, revise: Callable[[], Tensor], alpha: Tensor | None = None) -> Lesson:
-    """Cells to learn from by some settings; `revise` gives the alpha of every cell that the network would now have."""
+    """The training task for these cells; `revise` gives the alpha that the network would now give every cell."""
     bound = Bound(settings.weights, settings.alpha if alpha is None else alpha, settings.kl_weight)
     revised = settings.hide and settings.weights != "none"
     return Lesson(cells, bound, settings.hide, revise if revised else None)
@@ -179,10 +179,12 @@ def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings,
 def with_weighing(model: Model, look: FirstLook, encoded: EncodedTable, settings: Settings) -> Model:
     """The model with what it takes to weigh all evidence, and the threshold of `predict` by it."""
     judge = Judge(model, settings)
-    tails = judge.tails(encoded)
-    context = context_of(learned(), seen_of(encoded).figures, judge.of_network(encoded, tails))
-    model = replace(model, weighing=Weighing(learned(), look, tails, context))
-    offset = float(np.quantile(-Judge(model, settings).row_scores(encoded), 1 - settings.alpha))
+    voice = judge.voice(encoded)
+    said = judge.figures_of(encoded, voice, voice.tails)
+    context = context_of(learned(), seen_of(encoded).figures, said)
+    model = replace(model, weighing=Weighing(learned(), look, voice.tails, context))
+    rows = Judge(model, settings).weighed(encoded, voice).suspicion.sum(axis=1)
+    offset = float(np.quantile(-rows, 1 - settings.alpha))
     return replace(model, calibration=replace(model.calibration, offset=offset))
 
 

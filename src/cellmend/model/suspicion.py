@@ -198,7 +198,7 @@ class Suspicions:
         self.rates = self._kept(self.rates, columns)
 
     def _tell_apart(self, lowest: Tensor, half: Tensor) -> None:
-        """Columns that err from clean ones, by the lowest of the shares of `like_chance`, (D,), and that of the half.
+        """Split columns into erring and clean ones by how chance-like they are: shares of `like_chance`, (D,).
 
         If more err than are seen to be clean, errors lie everywhere: then a column that rows tell too little of is held
         to err as often as the others do, and none much more often.
@@ -214,7 +214,7 @@ class Suspicions:
         return self.room.new_tensor(rates.columns)
 
     def _kept(self, rates: ErrorRates, columns: Tensor) -> ErrorRates:
-        """With these rates of columns, (D,), within what can be: what looks more often wrong than right is natural."""
+        """With these rates of columns, (D,), capped; a rate of one half or more is natural and becomes 0."""
         within = torch.where(columns < MOST_WRONG - SETTLED, columns, 0.0).minimum(self.most)
         return replace(rates, columns=tuple(within.tolist()))
 

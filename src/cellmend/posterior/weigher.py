@@ -25,9 +25,10 @@ from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
 FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
 # What the network says of a cell that is hidden from it: that it says anything, log odds that the cell is wrong by all
 # readings of its row and with nothing else hidden, log p(x|z), is it a level, log of the column's share of wrong cells,
-# how many cells of its column are as odd, how many more are half as far off, how far beyond the next odd one it lies.
+# how many cells of its column are as odd, how many more are half as far off, how far beyond the next odd one it lies,
+# and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
 FIGURE_UNIT = 4.0  # natural logarithms that are 1 in the figures of the network
-NETWORK = ("says", "log_odds", "alone", "log_clean", "is_level", "log_rate", "as_odd", "half_as_odd", "island")
+NETWORK = ("says", "log_odds", "alone", "log_clean", "is_level", "log_rate", "as_odd", "half_as_odd", "island", "ratio")
 # What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
 # experts too seldom to learn their weight from nothing.
 ABOUT = {
@@ -76,8 +77,10 @@ class Weigher(nn.Module):
         self.of_table = nn.Linear(width, 2 * width, bias=False)
         self.by_network = nn.Linear(len(NETWORK), families, bias=False)
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
-        self._take_at_face_value()
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
+        self.trust = nn.Linear(2 * width, 1)  # in the network, by what column and table look like
+        self.for_network = nn.Linear(width, 1)  # what else speaks for or against its word on a cell
+        self._take_at_face_value()
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
         self.log_sharing = nn.Parameter(torch.full((families,), 2.0))  # and those that hold to the rest of the table
@@ -85,13 +88,11 @@ class Weigher(nn.Module):
     @torch.no_grad()
     def _take_at_face_value(self) -> None:
         """Let the log odds of experts and of the network count as they are."""
-        self.by_experts.weight.zero_()
-        self.by_network.weight.zero_()
+        for each in (self.by_experts, self.by_network, self.trust, self.for_network):
+            for weights in each.parameters():
+                weights.zero_()
         for expert, family in ABOUT.items():
             self.by_experts.weight[FAMILIES.index(family), EXPERTS.index(expert)] = 1.0
-        for family in ("number", "valid"):  # its odds come with the rate of the column, which rates are for here
-            self.by_network.weight[FAMILIES.index(family), NETWORK.index("log_odds")] = FIGURE_UNIT
-            self.by_network.weight[FAMILIES.index(family), NETWORK.index("log_rate")] = -FIGURE_UNIT
 
     def look(self, evidence: Tensor) -> Tensor:
         """Each cell by itself, (N, D, W)."""
@@ -103,35 +104,45 @@ class Weigher(nn.Module):
     def context(self, evidence: Tensor, observed: Tensor, network: Tensor) -> Context:
         """What the columns and the table look like, and how often each family acts in each column."""
         cells = self.look(evidence)
-        linear = self._face_value(evidence, network)
         columns = _mean(cells, observed, 0)
         without = Context(columns, columns.mean(0), torch.empty(0))
-        return replace(without, rates=self.rates(self._ratios(cells, observed, without) + linear, observed))
+        ratios = self._ratios(self._in_context(cells, observed, without), evidence, network)
+        return replace(without, rates=self.rates(ratios, observed))
 
     def forward(self, evidence: Tensor, observed: Tensor, network: Tensor, context: Context) -> Tensor:
         """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
         network says, (N, D, K), 0 where it is silent."""
-        ratios = self._ratios(self.look(evidence), observed, context) + self._face_value(evidence, network)
-        return posterior(ratios, context.rates)
+        cells = self._in_context(self.look(evidence), observed, context)
+        logs = posterior(self._ratios(cells, evidence, network), context.rates)
+        return with_one_more(logs, self._of_network(cells, network, context))
 
-    def _face_value(self, evidence: Tensor, network: Tensor) -> Tensor:
-        """What experts and the network add by themselves, (N, D, F).
+    def _in_context(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
+        """Each cell beside its column, its row and its table, (N, D, W)."""
+        rows = self.of_row(torch.cat([_mean(cells, observed, 1), _most(cells, observed)], -1))
+        mixed = self.of_cell(cells) + self.of_column(context.columns) + rows.unsqueeze(1) + self.of_table(context.table)
+        return F.gelu(self.inner(F.gelu(mixed)))
 
-        The network counts in no other way: how far its word is true depends on the table, and a sum with few weights
-        carries over from the tables that it was learned from to tables of another nature."""
+    def _ratios(self, cells: Tensor, evidence: Tensor, network: Tensor) -> Tensor:
+        """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, and by
+        what experts and the network add by themselves."""
         said, weight = (
             torch.cat([evidence[..., -len(EXPERTS) :], network], -1),
             torch.cat([self.by_experts.weight, self.by_network.weight], 1),
         )
         # One after the other: a product of matrices is rounded otherwise for other numbers of rows.
-        return sum((said[..., at, None] * weight[:, at] for at in range(weight.shape[1])), start=said.new_zeros(()))
+        added = sum((said[..., at, None] * weight[:, at] for at in range(weight.shape[1])), start=said.new_zeros(()))
+        return self.odds(cells) + added
 
-    def _ratios(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
-        """Log of how much likelier each family explains a cell than that it is right, by all figures but the network's,
-        (N, D, F)."""
-        rows = self.of_row(torch.cat([_mean(cells, observed, 1), _most(cells, observed)], -1))
-        mixed = self.of_cell(cells) + self.of_column(context.columns) + rows.unsqueeze(1) + self.of_table(context.table)
-        return self.odds(F.gelu(self.inner(F.gelu(mixed))))
+    def _of_network(self, cells: Tensor, network: Tensor, context: Context) -> Tensor:
+        """Log odds that each cell is wrong by the network's own word, (N, D), -inf where it is silent.
+
+        How far its word is true depends on the table: on tables of numbers that go together it is worth more than on
+        others. And what else is known of the cell may excuse it, as where a whole row is extreme."""
+        whole = torch.cat([context.columns, context.table.expand_as(context.columns)], -1)
+        trust = 2 * self.trust(whole).sigmoid()[:, 0]  # (D,)
+        rate, ratio = (FIGURE_UNIT * network[..., NETWORK.index(name)] for name in ("log_rate", "ratio"))
+        odds = rate + trust * ratio + self.for_network(cells)[..., 0]
+        return torch.where(network[..., NETWORK.index("says")] > 0, odds, -torch.inf)
 
     def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
         """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
@@ -179,6 +190,13 @@ def posterior(ratios: Tensor, rates: Tensor) -> Tensor:
     rates = rates * (MOST_WRONG / wrong).clamp_max(1.0)
     right = torch.log1p(-rates.sum(-1)).expand(ratios.shape[:-1]).unsqueeze(-1)
     return torch.cat([right, ratios + rates.log()], -1).log_softmax(-1)
+
+
+def with_one_more(logs: Tensor, odds: Tensor) -> Tensor:
+    """Log probabilities (N, D, 1 + F) with one more explanation, of log odds (N, D) against being right: a valid value
+    in the wrong row. Explanations exclude each other, so their odds add up."""
+    valid = F.one_hot(torch.tensor(1 + FAMILIES.index("valid")), logs.shape[-1]).to(logs).log()  # 0 there, else -inf
+    return torch.logaddexp(logs, logs[..., :1] + odds[..., None] + valid).log_softmax(-1)
 
 
 def _mean(cells: Tensor, observed: Tensor, axis: int) -> Tensor:

@@ -178,7 +178,7 @@ class Column:
         self.share[self.is_default[self.seen]] = 0.0
 
     def _log_default(self, rates: Rates) -> NDArray[np.float64]:
-        """Log of how many defaults that are this text and stand so often the column is expected to have, (T,)."""
+        """Log of the expected number of placeholders with this text and count, (T,)."""
         powers = _power(rates.cells) + 1
         return self.default + math.log(rates.defaults / powers) - _power(self.counts) * math.log(2)
 
@@ -321,7 +321,7 @@ class LearnedTexts:
     verdicts: Mapping[str, Verdict]
 
     def judge(self, counts: Mapping[str, int]) -> dict[str, Verdict]:
-        """Of texts with counts, of this or another table, the suspicious; new ones do not vouch for each other."""
+        """Verdicts for suspicious texts, given with their counts; new texts do not vouch for each other."""
         new = {text: count for text, count in counts.items() if text not in self.counts and len(text) <= LONGEST}
         found = {text: self.verdicts[text] for text in counts if text in self.verdicts}
         if new:

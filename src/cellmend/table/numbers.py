@@ -304,7 +304,7 @@ def _letters_tell(
 
 
 def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
-    """Do so many cells that are no numbers look alike that it is the column's way to write, such as 1.3.4?
+    """True if the cells that are no numbers share a second notation, such as 1.3.4.
 
     Lists of numbers look alike, however long: 26, 30 and 12, 13, 17. Numbers with one letter are asked about apart,
     because most slips make such.
