@@ -79,8 +79,8 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
 
 
 def _cause(verdict: Verdict) -> str:
-    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family; a placeholder is
-    one, whatever it stands for."""
+    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family; a placeholder
+    is one, whatever it stands for."""
     best = verdict.best
     if best is not None and verdict.chance >= WORTH_NAMING and verdict.family != "placeholder":
         if best.source in CAUSES:

@@ -130,7 +130,7 @@ class TableReader:
         return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
-        """Adapt the reader to the notation of a table; return it, and the changed columns with a sentence about each."""
+        """Adapt the reader to the notation of a table; return it, and a sentence about each changed column."""
         found = written_otherwise(table, self.notations)
         reader = self.with_notations({name: each.notation for name, each in found.items()})
         return reader, {name: each.sentence for name, each in found.items()}
