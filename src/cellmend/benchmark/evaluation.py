@@ -280,7 +280,7 @@ class Trial:
             "f1": 2 * hits / (flagged + len(self.outcome)),
             "avpr": float(np.nanmean(cell_avprs(self.mended.matrix, self.errors.mask))),
             "false_share": 1 - precision,
-            "expected_false_share": self.mended.expected_false / flagged if flagged else np.nan,
+            "expected_false_share": float(1 - self.mended.matrix[self.flagged].mean()) if flagged else np.nan,
             "repaired": together["repaired"],
             "closer": float(made.groupby("column").closer.mean().median()),
             "right_changed": right_changed,

@@ -109,10 +109,10 @@ class Lesson:
     def __init__(self, examples: Sequence[Example], others: Sequence[Example]) -> None:
         self.examples, self.others = examples, others
 
-    @property
-    def has_both(self) -> bool:
-        """Are there examples of right and of wrong cells?"""
-        return len({each.wrong for each in self.examples}) == 2
+    def speaks_of(self, judged: Judged) -> bool:
+        """Are there examples of right and of wrong cells, with as much evidence as the cells that are judged have?"""
+        traits = judged.traits(np.zeros(0, dtype=np.int64)).shape[-1]  # fewer where the network speaks alone
+        return len({each.wrong for each in self.examples}) == 2 and len(self.examples[0].traits) == traits
 
     def learned(self, judged: Judged) -> Floats:
         """The share of trees by which each cell is wrong, (N, D); 0 where there is nothing to be learned."""

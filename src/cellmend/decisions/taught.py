@@ -64,7 +64,7 @@ class Taught:
 
     def revise(self, judged: Judged) -> Floats:
         """The suspicion of all cells, (N, D), after what was decided of some."""
-        revised = self.lesson.revise(judged) if self.lesson.has_both else judged.suspicion.copy()
+        revised = self.lesson.revise(judged) if self.lesson.speaks_of(judged) else judged.suspicion.copy()
         for cell, known in self.own(judged).items():
             revised[cell] = float(known.wrong)
         return revised
@@ -72,7 +72,7 @@ class Taught:
     def doubts(self, judged: Judged) -> Floats:
         """How unsure decisions leave each cell, (N, D): p (1 - p) by them alone, or by what was suspected without."""
         before = judged.suspicion
-        learned = self.lesson.learned(judged) if self.lesson.has_both else before
+        learned = self.lesson.learned(judged) if self.lesson.speaks_of(judged) else before
         return np.maximum(before * (1 - before), learned * (1 - learned))
 
     def suspects(self, judged: Judged, revised: Floats, flagged: NDArray[np.bool_]) -> dict[Cell, Suspect]:

@@ -90,9 +90,14 @@ def _both(one: Contradiction, other: Contradiction) -> Contradiction:
 
 
 def _apart(contradictions: Iterable[Contradiction]) -> list[Contradiction]:
-    """Of those of one row the surest, of equal ones the smallest, that have no cell in common."""
+    """Of those of one row the surest, of equal ones the smallest, that have no cell in common; those that a suspicious
+    cell explains come last."""
     chosen: list[Contradiction] = []
-    for each in sorted(contradictions, key=lambda each: (-each.probability, len(each.places), each.places)):
+    open_first = sorted(
+        contradictions,
+        key=lambda each: (max(each.suspicions) >= LEAST_FLAGGED, -each.probability, len(each.places), each.places),
+    )
+    for each in open_first:
         if not any(set(each.places) & set(other.places) for other in chosen):
             chosen.append(each)
     return chosen

@@ -32,7 +32,7 @@ CAUSES = {
     "sign": named.SIGN,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
-GUESSED = ("level", "number")  # sources of hypotheses that look at the rest of the row and at no word of anybody
+GUESSED = ("level", "number")  # sources of hypotheses that are the network's
 OF_FAMILIES = {
     "spelling": (named.SPELLING, "it looks misspelled"),
     "form": (named.FORM, "hardly any other cell of its column is written so"),
@@ -96,7 +96,8 @@ def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column:
     best = verdict.best if verdict.chance >= WORTH_NAMING else None
     if best is not None and best.because:
         return best.because
-    said = next((each.reason for each in verdict.suspects if best is None or best.meant in each.meant[:1]), "")
+    meant = () if best is None else (best.meant,)
+    said = next((each.reason for each in verdict.suspects if each.meant[:1] == meant), "")
     if said:
         return said
     by_row = verdict.family in ("valid", "number") or best is not None

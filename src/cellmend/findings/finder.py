@@ -25,6 +25,7 @@ from cellmend.model.evidence import level_probabilities
 from cellmend.model.judge import Judge, seen_of
 from cellmend.posterior.meant import Hypothesis
 from cellmend.settings import Threshold
+from cellmend.table.causes.named import DEFAULT
 from cellmend.table.readtable import Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.texts import Unread
@@ -149,13 +150,16 @@ class Finder:
         repaired = table.frame.with_cells(Wording(table, self.encoder).changes(found))
         if not impute:
             return repaired
-        values, missing = [], []
+        values, missing, places = [], [], {column.name: at for at, column in enumerate(self.encoder.columns)}
         for examined in self.judge.examine(encoded):
             values.append(examined.seen.values.double().cpu())
             missing.append(~examined.cells.observed.cpu())
         gaps = torch.cat(missing).numpy()
         if encoded.figures is not None:  # the model takes cells that look wrong for missing
             gaps &= ~encoded.figures.observed[:, self.encoder.positions]
+        for each in found:  # what stands for nothing is a gap
+            if each.cause == DEFAULT and each.repair is None and each.column in places:
+                gaps[each.row, places[each.column]] = True
         unread = [name for name, notation in table.notations.items() if isinstance(notation, Unread)]
         protected = {*self.judge.settings.protect, *unread}
         gaps[:, [column.name in protected for column in self.encoder.columns]] = False

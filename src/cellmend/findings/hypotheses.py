@@ -26,6 +26,7 @@ from cellmend.table.values import as_text
 NINE_TENTHS = 3.29  # deviations of a Gaussian that hold nine tenths of it
 INSIDE = -1.353  # log density of a Gaussian at the ends of its middle nine tenths, against its top
 TIE = 1e-6  # by which what was typed goes before what was worked out
+FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row, and not at how the cell is written
 MOST_SPELLED = 2_000  # different texts of a table for which other spellings are looked up
 
 
@@ -62,14 +63,16 @@ class Hypotheses:
         return "" if code < 0 else str(self.figures.texts[cell.place][code].as_py())
 
     def of(self, cell: Asked) -> list[Hypothesis]:
-        """All that the cell may have been, each meaning once for each source; never a placeholder."""
+        """All that the cell may have been, each meaning once for each source; a placeholder only if the cell is written
+        nearly so."""
         text = self.text(cell)
         found = [*self._of_text(cell.place, text), *self._of_experts(cell), *self._of_network(cell)]
         told = told_by_pairs(self.portrait, self.codes, cell.row, cell.place)
         found += [] if told is None else [told]
         kept = {(each.source, each.meant): each for each in found if each.meant and each.meant != text}
         placeholders = self._are_placeholders([each.meant for each in kept.values()])
-        return [each for each, is_one in zip(kept.values(), placeholders, strict=True) if not is_one]
+        each_is_one = zip(kept.values(), placeholders, strict=True)
+        return [each for each, is_one in each_is_one if not (is_one and each.source in FILLED_IN)]
 
     def _are_placeholders(self, texts: Sequence[str]) -> list[bool]:
         """Does each text stand for nothing? Found out once for each different text."""

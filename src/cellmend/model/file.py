@@ -26,7 +26,7 @@ from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, d
 from cellmend.model.profile import Profile
 from cellmend.model.suspicion import ErrorRates
 from cellmend.posterior.firstlook import FirstLook
-from cellmend.posterior.tails import Tails
+from cellmend.posterior.tails import GRID, Tails
 from cellmend.posterior.weigher import Context, learned, weigher_of
 from cellmend.settings import Settings
 from cellmend.table.reader import TableReader
@@ -119,7 +119,7 @@ def _weighing(header: dict[str, Any], tensors: dict[str, Tensor]) -> Weighing | 
     if "first_look" not in header:
         return None
     look, context = FirstLook.from_json(header["first_look"]), Context.from_json(header["context"])
-    return Weighing(weigher_of(tensors), look, Tails(np.array(header["tails"])), context)
+    return Weighing(weigher_of(tensors), look, Tails(np.array(header["tails"]).reshape(-1, len(GRID))), context)
 
 
 def _rates(entry: dict[str, Any]) -> ErrorRates:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from cellmend.errors import SettingError
-from cellmend.model.encoding import Cells
+from cellmend.model.encoding import Cells, EncodedTable
 from cellmend.model.hidden import imagine
 from cellmend.model.judge import Judge
 from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_history, sample
@@ -34,6 +34,8 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
     suspicions = Suspicions(known_room(grown, both))
     history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
     found = calibrate(grown, encoded, new, settings, suspicions)
+    if grown.weighing is not None:  # rows are then scored by all evidence
+        found = replace(found, offset=offset_of(Judge(replace(grown, calibration=found), settings), encoded))
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
     return replace(
         grown,
@@ -48,13 +50,18 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
 def _followed_by_texts(model: Model, table: ReadTable, settings: Settings) -> Model:
     """The same for a table of nothing but texts, of which no network learns."""
     judge = Judge(model, settings)
-    offset = float(np.quantile(-judge.row_scores(judge.encode(table)), 1 - settings.alpha))
+    offset = offset_of(judge, judge.encode(table))
     return replace(
         model,
         reader=model.reader.followed_by(table),
         calibration=_followed_by(model.calibration, replace(model.calibration, offset=offset), table.rows),
         replay=replace(model.replay, stands_for=model.replay.stands_for + table.rows),
     )
+
+
+def offset_of(judge: Judge, encoded: EncodedTable) -> float:
+    """The threshold of `predict` by a table: as many of its rows as alpha says lie below it."""
+    return float(np.quantile(-judge.row_scores(encoded), 1 - judge.settings.alpha))
 
 
 def known_room(model: Model, cells: Cells) -> Tensor:

@@ -49,6 +49,8 @@ class Tails:
         """Three figures of each cell, (N, D, 3): log of the share of cells as odd, how many times more are half as far
         off, as a logarithm, and how far beyond the next odd cell it lies."""
         columns = range(odd.shape[1])
+        if not columns:
+            return np.zeros((*odd.shape, 3))
         share = np.stack([np.interp(odd[:, at], GRID, self.logs[at]) for at in columns], axis=1)
         step = np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)
         nearer = np.maximum(odd - QUARTER, np.minimum(odd, GRID[1]))

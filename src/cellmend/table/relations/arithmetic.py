@@ -62,7 +62,8 @@ class Arithmetic:
         told = replace(formula, parts=tuple(f"{name} {seen[name]}" for name in formula.parts)).told
         if told == f"{first} {seen[first]}":
             return f"{first} is {seen[first]}, but {result} is {seen[result]}"
-        says = writer(table, self.quantities[0])(float(formula.expected(values)[row]))
+        own = {name: column[row : row + 1] for name, column in values.items()}
+        says = writer(table, self.quantities[0])(float(formula.expected(own)[0]))
         return f"{told} is {says}, but {result} is {seen[result]}"
 
     def words(self) -> str:
