@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend import CellMender
@@ -58,7 +58,6 @@ NOISE = (
     "other_level",
 )  # as papers plant it
 NOISY = 0.25  # of the spoiled tables have nothing but such noise
-RATE = 2e-3  # of learning, at its highest
 MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept
 MOST_CELLS = 12_000  # of a spoiled table: more teach little
 MADE, MADE_TABLES = "made_", 60  # tables that were not published but made
@@ -263,22 +262,32 @@ def loss_of(weigher: Weigher, table: Example, *, silent: bool, apart: Tensor) ->
     return (binary.sum() + 0.3 * which.sum()) / len(family) ** 0.5 / 10
 
 
-def train(examples: Examples, epochs: int, device: torch.device, apart: Tensor, seed: int = SEED) -> Weigher:
-    """The weigher that foretells best what was done to the tables: shown in an order drawn anew for each epoch, four of
+def begin(examples: Examples, start: Path | None) -> Weigher:
+    """A weigher that knows nothing, or one that goes on from weights; what the network adds to the families is learned
+    anew then, since it depends on all other weights."""
+    torch.manual_seed(SEED)
+    weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(examples.tables[0][0].device)
+    if start is None:
+        weigher.middle, weigher.spread = examples.scale()
+    else:
+        weigher.load_state_dict({name: value.float() for name, value in load_file(start).items()})
+        torch.nn.init.zeros_(weigher.by_network.weight)
+    return weigher
+
+
+def train(weigher: Weigher, examples: Examples, epochs: int, rate: float, apart: Tensor) -> None:
+    """Make the weigher foretell best what was done to the tables: shown in an order drawn anew for each epoch, four of
     them a step."""
-    torch.manual_seed(seed)
-    weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(device)
-    weigher.middle, weigher.spread = examples.scale()
     steps = epochs * (len(examples.tables) // 4)
     of_all = (weigher.by_network, weigher.by_experts)  # few numbers that are the same for all cells take larger steps
     single = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, *(each.weight for each in of_all)]
     others = [each for each in weigher.parameters() if all(each is not other for other in single)]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": single, "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=RATE, weight_decay=1e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [RATE, 10 * RATE], total_steps=steps + 1, pct_start=0.1)
-    order, start = torch.Generator().manual_seed(seed), time.perf_counter()
+    optimiser = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [rate, 10 * rate], total_steps=steps + 1, pct_start=0.1)
+    order, start = torch.Generator().manual_seed(SEED), time.perf_counter()
     for epoch in range(epochs):
-        total = torch.zeros((), device=device)
+        total = torch.zeros((), device=weigher.middle.device)
         for step, at in enumerate(torch.randperm(len(examples.tables), generator=order).tolist()):
             silent = float(torch.rand((), generator=order)) < SILENT
             loss = loss_of(weigher, examples.tables[at], silent=silent, apart=apart)
@@ -292,7 +301,6 @@ def train(examples: Examples, epochs: int, device: torch.device, apart: Tensor, 
         optimiser.zero_grad()
         took = time.perf_counter() - start
         say(f"epoch {epoch + 1}: loss {float(total) / len(examples.tables):.4f}, {took:.0f} s")
-    return weigher
 
 
 def train_repairs(weigher: RepairWeigher, examples: Examples, device: torch.device, epochs: int = 40) -> None:
@@ -387,6 +395,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--rate", type=float, default=2e-3, help="of learning, at its highest")
+    parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--unseen", action="store_true", help="learn nothing of every third kind of error")
     parser.add_argument("--aside", action="store_true", help="learn from five families of six, report on the sixth")
     parser.add_argument("--output", type=Path, default=WEIGHTS)
@@ -402,13 +412,16 @@ def main() -> None:
     aside = [path for path in paths if asked.aside and is_aside(path.name)]
     examples = Examples([path for path in paths if path not in set(aside)], device)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
-    weigher = train(examples, asked.epochs, device, third if asked.unseen else third[:0])
+    weigher = begin(examples, asked.start)
+    train(weigher, examples, asked.epochs, asked.rate, third if asked.unseen else third[:0])
     train_repairs(weigher.repairs, examples, device)
     provenance = {
         "evidence": NAMES,
         "families": FAMILIES,
         "seed": SEED,
         "epochs": asked.epochs,
+        "rate": asked.rate,
+        "start": asked.start and hashlib.sha256(asked.start.read_bytes()).hexdigest(),
         "tables": len(examples.tables),
     }
     write(weigher, asked.output, provenance)

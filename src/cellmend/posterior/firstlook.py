@@ -38,7 +38,8 @@ class FirstLook:
         look = cls(portrait, context_of(weigher, figures))
         posterior = weigh(weigher, figures, look.context)
         doubtful = posterior.of_text >= DOUBTFUL
-        doubtful &= 2 * doubtful.sum(axis=0) < figures.observed.sum(axis=0)  # a column must keep something to learn
+        says = figures.observed & table.says_something
+        doubtful &= 2 * (doubtful & says).sum(axis=0) < says.sum(axis=0)  # a column must keep something to learn
         return look, Seen(table.without(doubtful), figures, posterior)
 
     def look(self, table: ReadTable, weigher: Weigher) -> Seen:

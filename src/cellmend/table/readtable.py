@@ -65,6 +65,12 @@ class ReadTable:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
 
+    @property
+    def says_something(self) -> NDArray[np.bool_]:
+        """Which cells were understood as anything but a gap, (N, all columns)."""
+        each = [pc.is_valid(plain(column)).to_numpy(zero_copy_only=False) for column in self.understood.columns]
+        return np.stack(each, axis=1)
+
     def without(self, cells: NDArray[np.bool_]) -> ReadTable:
         """The table with these cells (N, all columns) taken for missing, so that nothing is learned from them."""
         understood = self.understood
