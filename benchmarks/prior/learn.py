@@ -263,15 +263,13 @@ def loss_of(weigher: Weigher, table: Example, *, silent: bool, apart: Tensor) ->
 
 
 def begin(examples: Examples, start: Path | None) -> Weigher:
-    """A weigher that knows nothing, or one that goes on from weights; what the network adds to the families is learned
-    anew then, since it depends on all other weights."""
+    """A weigher that knows nothing, or one that goes on from weights."""
     torch.manual_seed(SEED)
     weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(examples.tables[0][0].device)
     if start is None:
         weigher.middle, weigher.spread = examples.scale()
     else:
         weigher.load_state_dict({name: value.float() for name, value in load_file(start).items()})
-        torch.nn.init.zeros_(weigher.by_network.weight)
     return weigher
 
 
@@ -279,8 +277,8 @@ def train(weigher: Weigher, examples: Examples, epochs: int, rate: float, apart:
     """Make the weigher foretell best what was done to the tables: shown in an order drawn anew for each epoch, four of
     them a step."""
     steps = epochs * (len(examples.tables) // 4)
-    of_all = (weigher.by_network, weigher.by_experts)  # few numbers that are the same for all cells take larger steps
-    single = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, *(each.weight for each in of_all)]
+    # Few numbers that are the same for all cells take larger steps.
+    single = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.excused, weigher.by_experts.weight]
     others = [each for each in weigher.parameters() if all(each is not other for other in single)]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": single, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-3)
@@ -413,7 +411,12 @@ def main() -> None:
     examples = Examples([path for path in paths if path not in set(aside)], device)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
     weigher = begin(examples, asked.start)
+    before = {name: value.clone() for name, value in weigher.state_dict().items()}
     train(weigher, examples, asked.epochs, asked.rate, third if asked.unseen else third[:0])
+    if (
+        asked.start
+    ):  # halfway between old and new weights both old and new tables are judged well (Wortsman et al. 2022)
+        weigher.load_state_dict({name: (value + before[name]) / 2 for name, value in weigher.state_dict().items()})
     train_repairs(weigher.repairs, examples, device)
     provenance = {
         "evidence": NAMES,

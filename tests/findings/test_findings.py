@@ -80,13 +80,13 @@ def test_what_cannot_be_read_is_flagged_and_repaired_in_the_columns_style(mender
     findings, repaired = (ask(table, suspicion=0.02) for ask in (eager.findings, eager.repair))
     weight = line(findings, 3, "weight")
     assert weight["value"] == "heavy!"
-    assert weight["repair"].endswith(" kg")
+    assert weight["repair"] is None or np.isnan(weight["repair"]), "a word may stand for a weight that nobody knew"
     true = 50 + 5 * (float(table.loc[3, "length"].replace(",", ".")) - 10)
-    assert float(weight["repair"][:-3]) == pytest.approx(true, abs=2.5)
+    assert weight["low"] - 1 < true < weight["high"] + 1
     length = line(findings, 5, "length")
     assert float(length["repair"].replace(",", ".")) == pytest.approx(10, abs=4)
     assert length["low"] < float(length["repair"].replace(",", ".")) < length["high"]
-    assert repaired.loc[3, "weight"] == weight["repair"]
+    assert repaired.loc[3, "weight"] == "heavy!"
     assert repaired.loc[5, "length"] == length["repair"]
     city = line(findings, 6, "city")
     assert city["repair"] in ("Birmingham", "Florence")

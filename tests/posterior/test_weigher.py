@@ -21,7 +21,6 @@ from cellmend.posterior.priors import LOWEST_RATE, ROUNDS
 from cellmend.posterior.weigher import (
     ABOUT,
     FAMILIES,
-    FIGURE_UNIT,
     NETWORK,
     WIDTH,
     Context,
@@ -246,7 +245,7 @@ def test_before_any_training_the_log_odds_of_an_expert_count_as_they_are(expert:
 def heard(rate: float, ratio: float) -> Tensor:
     """What the network says of one cell: the log of the column's rate, and its own log likelihood ratio."""
     said = torch.zeros(1, 1, len(NETWORK)).double()
-    for name, value in (("says", 1.0), ("log_rate", rate / FIGURE_UNIT), ("ratio", ratio / FIGURE_UNIT)):
+    for name, value in (("says", 1.0), ("log_rate", rate), ("ratio", ratio)):
         said[..., NETWORK.index(name)] = value
     return said
 
@@ -258,22 +257,21 @@ def test_before_any_training_the_networks_word_is_one_more_explanation(rate: flo
     weigher, observed = Weigher(SORTS, 2).double().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
     evidence, silent = torch.zeros(1, 1, SORTS).double(), torch.zeros(1, 1, len(NETWORK)).double()
     context = weigher.context(evidence, observed, silent)
+    torch.nn.init.zeros_(weigher.excused)  # or a low ratio would speak for the cell in the families, too
     right = float(weigher(evidence, observed, silent, context)[0, 0, 0].exp())
     told = weigher(evidence, observed, heard(rate, ratio), context)[0, 0]
     assert float(told[0].exp()) == pytest.approx(1 / ((1 - right) / right + 1 + math.exp(rate + ratio)))
     assert float(told.exp().sum()) == pytest.approx(1.0)
 
 
-def test_what_a_column_looks_like_says_how_far_the_network_is_trusted() -> None:
+def test_numbers_that_the_network_expects_are_excused_as_far_as_it_says() -> None:
+    """Before any training: a ratio of -3 is three natural logarithms less of "number", and a high one adds nothing."""
     torch.manual_seed(0)
-    weigher = Weigher(SORTS, 2).double().requires_grad_(False)
-    torch.nn.init.constant_(weigher.trust.weight, 0.02)
-    cell, look = torch.zeros(1, 1, WIDTH).double(), torch.zeros(2, WIDTH).double()
-    look[0], look[1] = -1.0, 1.0
-    context = Context(look, torch.zeros(WIDTH).double(), torch.empty(0))
-    said = heard(0.0, 3.0).expand(1, 2, -1)
-    less, more = weigher._of_network(cell.expand(1, 2, -1), said, context)[0].tolist()
-    assert 0 < less < 3.0 < more < 6.0
+    weigher, number = Weigher(SORTS, 2).double().requires_grad_(False), FAMILIES.index("number")
+    cell, evidence = torch.zeros(1, 1, WIDTH).double(), torch.zeros(1, 1, SORTS).double()
+    low, none, high = (weigher._ratios(cell, evidence, heard(-5.0, each))[0, 0, number] for each in (-3.0, 0.0, 3.0))
+    assert float(none - low) == pytest.approx(3.0)
+    assert float(high) == float(none)
 
 
 def test_a_hypothesis_is_weighed_by_itself() -> None:

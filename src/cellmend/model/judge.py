@@ -138,17 +138,17 @@ class Judge:
             shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
             said[:, rows] = np.where(hidden[rows], shown, said[:, rows])
         known = (cells.observed & cells.values.isfinite()).cpu().numpy()
-        return Voice(said[0], said[1], said[2], known, encoded.cells.observed.cpu().numpy())
+        return Voice(said[0], said[1], known, encoded.cells.observed.cpu().numpy())
 
     def _said(self, encoded: EncodedTable) -> Floats:
-        """Log odds by all readings, the ratio with nothing else hidden, and log p(x|z), (3, N, D)."""
-        return np.stack(self._score(encoded, self._log_odds, self._alone, lambda each, _: each.log_clean))
+        """Log odds by all readings, and the ratio with nothing else hidden, (2, N, D)."""
+        return np.stack(self._score(encoded, self._log_odds, self._alone))
 
     def figures_of(self, encoded: EncodedTable, voice: Voice, tails: Tails) -> NDArray[np.float32]:
         """What the network says of each cell as figures, (N, all columns, figures of NETWORK)."""
         columns, rows = self.model.encoder.columns, self.model.replay.stands_for
         said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
-        said[:, self.model.encoder.positions] = voice.figures(tails, columns, self.rates.by_column(len(columns)), rows)
+        said[:, self.model.encoder.positions] = voice.figures(tails, self.rates.by_column(len(columns)), rows)
         return said
 
     @property

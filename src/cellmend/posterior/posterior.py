@@ -77,7 +77,7 @@ def weigh(
         evidence = torch.from_numpy(figures[padded]).double()
         found = weigher(evidence, torch.from_numpy(figures.observed[padded]), _heard(network, padded, width), context)
         logs[own] = found[: len(own)].numpy()
-    return Posterior(logs, figures.observed)
+    return Posterior(logs, figures.observed if network is None else figures.observed | (network[..., 0] > 0))
 
 
 @torch.no_grad()

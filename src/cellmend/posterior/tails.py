@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 GRID = np.linspace(0.0, 10.0, 41)  # oddness at which shares are kept: the last is a cell 200 deviations off
-QUARTER = np.log(4.0)  # a quarter of the log likelihood ratio: half as far off, for a Gaussian
 
 
 def oddness(ratio: Floats) -> Floats:
@@ -30,8 +29,8 @@ class Tails:
 
         >>> odd = np.append(np.zeros(98), [3.0, 3.0])[:, None]
         >>> tails = Tails.learn(odd, np.ones((100, 1), dtype=bool))
-        >>> tails.of(np.array([[0.0], [3.0]]))[:, 0].round(1).tolist()  # 2 of 100, and none between
-        [[0.0, 0.0, 0.0], [-3.7, 0.0, 3.0]]
+        >>> tails.islands(np.array([[0.0], [3.0]]))[:, 0].tolist()  # two of them, and none between
+        [0.0, 3.0]
         """
         seen = np.where(observed, odd, -1.0)
         cells = observed.sum(0)
@@ -45,15 +44,7 @@ class Tails:
         last = np.maximum.accumulate(np.where(fewer, np.arange(len(GRID)), 0), axis=1)
         return GRID - GRID[np.maximum(last - 1, 0)]
 
-    def of(self, odd: Floats) -> Floats:
-        """Three figures of each cell, (N, D, 3): log of the share of cells as odd, how many times more are half as far
-        off, as a logarithm, and how far beyond the next odd cell it lies."""
-        columns = range(odd.shape[1])
-        if not columns:
-            return np.zeros((*odd.shape, 3))
-        share = np.stack([np.interp(odd[:, at], GRID, self.logs[at]) for at in columns], axis=1)
+    def islands(self, odd: Floats) -> Floats:
+        """How far beyond the next odd cell of its column each cell lies, (N, D)."""
         step = np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)
-        nearer = np.maximum(odd - QUARTER, np.minimum(odd, GRID[1]))
-        more = np.stack([np.interp(nearer[:, at], GRID, self.logs[at]) for at in columns], axis=1)
-        island = np.stack([self._islands[at, step[:, at]] for at in columns], axis=1)
-        return np.stack([share, more - share, island], axis=-1)
+        return self._islands[np.arange(odd.shape[1]), step] if odd.size else np.zeros_like(odd)

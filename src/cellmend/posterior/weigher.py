@@ -23,12 +23,10 @@ from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
 
 FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
-# What the network says of a cell that is hidden from it: that it says anything, log odds that the cell is wrong by all
-# readings of its row and with nothing else hidden, log p(x|z), is it a level, log of the column's share of wrong cells,
-# how many cells of its column are as odd, how many more are half as far off, how far beyond the next odd one it lies,
-# and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
-FIGURE_UNIT = 4.0  # natural logarithms that are 1 in the figures of the network
-NETWORK = ("says", "log_odds", "alone", "log_clean", "is_level", "log_rate", "as_odd", "half_as_odd", "island", "ratio")
+# What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
+# cells, and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
+NETWORK = ("says", "log_rate", "ratio")
+EXPECTED = ("number", "valid")  # families that are excused where the network expects what stands there
 # What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
 # experts too seldom to learn their weight from nothing.
 ABOUT = {
@@ -40,6 +38,7 @@ ABOUT = {
     "slip": "spelling",
     "constant": "number",
 }
+IMPOSSIBLE = 700.0  # natural logarithms: nearly the least number above 0
 WIDTH, WHOLE = 64, 8  # of layers; figures are filled up to multiples of the second
 
 
@@ -75,11 +74,9 @@ class Weigher(nn.Module):
         self.of_cell, self.of_column = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width, bias=False)
         self.of_row = nn.Linear(2 * width, 2 * width, bias=False)
         self.of_table = nn.Linear(width, 2 * width, bias=False)
-        self.by_network = nn.Linear(len(NETWORK), families, bias=False)
+        self.excused = nn.Parameter(torch.tensor([float(family in EXPECTED) for family in FAMILIES]))
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
-        self.trust = nn.Linear(2 * width, 1)  # in the network, by what column and table look like
-        self.for_network = nn.Linear(width, 1)  # what else speaks for or against its word on a cell
         self._take_at_face_value()
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
@@ -87,10 +84,8 @@ class Weigher(nn.Module):
 
     @torch.no_grad()
     def _take_at_face_value(self) -> None:
-        """Let the log odds of experts and of the network count as they are."""
-        for each in (self.by_experts, self.by_network, self.trust, self.for_network):
-            for weights in each.parameters():
-                weights.zero_()
+        """Let the log odds of experts count as they are."""
+        self.by_experts.weight.zero_()
         for expert, family in ABOUT.items():
             self.by_experts.weight[FAMILIES.index(family), EXPERTS.index(expert)] = 1.0
 
@@ -111,10 +106,16 @@ class Weigher(nn.Module):
 
     def forward(self, evidence: Tensor, observed: Tensor, network: Tensor, context: Context) -> Tensor:
         """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
-        network says, (N, D, K), 0 where it is silent."""
+        network says, (N, D, K), 0 where it is silent.
+
+        The network's word is an explanation of its own, at face value: weights for it that were learned from public
+        tables, most of them small and of few numbers, do not carry over to tables of numbers."""
         cells = self._in_context(self.look(evidence), observed, context)
-        logs = posterior(self._ratios(cells, evidence, network), context.rates)
-        return with_one_more(logs, self._of_network(cells, network, context))
+        ratios = self._ratios(cells, evidence, network)
+        ratios = torch.where(observed.unsqueeze(-1), ratios, -IMPOSSIBLE)  # of the others the network speaks alone
+        logs = posterior(ratios, context.rates)
+        says, rate, ratio = network.unbind(-1)
+        return with_one_more(logs, torch.where(says > 0, rate + ratio, -torch.inf))
 
     def _in_context(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
         """Each cell beside its column, its row and its table, (N, D, W)."""
@@ -123,26 +124,13 @@ class Weigher(nn.Module):
         return F.gelu(self.inner(F.gelu(mixed)))
 
     def _ratios(self, cells: Tensor, evidence: Tensor, network: Tensor) -> Tensor:
-        """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, and by
-        what experts and the network add by themselves."""
-        said, weight = (
-            torch.cat([evidence[..., -len(EXPERTS) :], network], -1),
-            torch.cat([self.by_experts.weight, self.by_network.weight], 1),
-        )
+        """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, by
+        what experts add by themselves, and less where the network expects the cell."""
+        said = torch.cat([evidence[..., -len(EXPERTS) :], network[..., 2:].clamp_max(0.0)], -1)
+        weight = torch.cat([self.by_experts.weight, self.excused[:, None]], 1)
         # One after the other: a product of matrices is rounded otherwise for other numbers of rows.
         added = sum((said[..., at, None] * weight[:, at] for at in range(weight.shape[1])), start=said.new_zeros(()))
         return self.odds(cells) + added
-
-    def _of_network(self, cells: Tensor, network: Tensor, context: Context) -> Tensor:
-        """Log odds that each cell is wrong by the network's own word, (N, D), -inf where it is silent.
-
-        How far its word is true depends on the table: on tables of numbers that go together it is worth more than on
-        others. And what else is known of the cell may excuse it, as where a whole row is extreme."""
-        whole = torch.cat([context.columns, context.table.expand_as(context.columns)], -1)
-        trust = 2 * self.trust(whole).sigmoid()[:, 0]  # (D,)
-        rate, ratio = (FIGURE_UNIT * network[..., NETWORK.index(name)] for name in ("log_rate", "ratio"))
-        odds = rate + trust * ratio + self.for_network(cells)[..., 0]
-        return torch.where(network[..., NETWORK.index("says")] > 0, odds, -torch.inf)
 
     def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
         """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
