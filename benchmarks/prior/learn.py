@@ -263,13 +263,13 @@ def loss_of(weigher: Weigher, table: Example, *, silent: bool, apart: Tensor) ->
 
 
 def begin(examples: Examples, start: Path | None) -> Weigher:
-    """A weigher that knows nothing, or one that goes on from weights."""
+    """A weigher that knows nothing, or one that goes on from weights; parts that these do not have begin anew."""
     torch.manual_seed(SEED)
     weigher = Weigher(examples.tables[0][0].shape[-1], len(FIGURES)).to(examples.tables[0][0].device)
     if start is None:
         weigher.middle, weigher.spread = examples.scale()
     else:
-        weigher.load_state_dict({name: value.float() for name, value in load_file(start).items()})
+        weigher.load_state_dict({name: value.float() for name, value in load_file(start).items()}, strict=False)
     return weigher
 
 
@@ -278,7 +278,14 @@ def train(weigher: Weigher, examples: Examples, epochs: int, rate: float, apart:
     them a step."""
     steps = epochs * (len(examples.tables) // 4)
     # Few numbers that are the same for all cells take larger steps.
-    single = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.excused, weigher.by_experts.weight]
+    single = [
+        weigher.log_prior,
+        weigher.log_belief,
+        weigher.log_sharing,
+        weigher.excused,
+        weigher.vouching,
+        weigher.by_experts.weight,
+    ]
     others = [each for each in weigher.parameters() if all(each is not other for other in single)]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": single, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-3)

@@ -30,7 +30,7 @@ from cellmend.posterior.weigher import (
     posterior,
 )
 
-COUNT, SORTS = len(FAMILIES), 5 + len(EXPERTS)
+COUNT, SORTS = len(FAMILIES), len(NAMES) + len(EXPERTS)
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -262,6 +262,20 @@ def test_before_any_training_the_networks_word_is_one_more_explanation(rate: flo
     told = weigher(evidence, observed, heard(rate, ratio), context)[0, 0]
     assert float(told[0].exp()) == pytest.approx(1 / ((1 - right) / right + 1 + math.exp(rate + ratio)))
     assert float(told.exp().sum()) == pytest.approx(1.0)
+
+
+def test_a_row_that_is_far_out_as_a_whole_vouches_for_its_cells() -> None:
+    """As learned: the same word of the network counts less where the other numbers of the row lie far out too."""
+    weigher, observed = learned(), torch.ones(1, 1, dtype=torch.bool)
+    usual = torch.zeros(1, 1, SORTS).double()
+    extreme = usual.clone()
+    extreme[..., NAMES.index("other_farthest")] = 4.0
+    context = Context(
+        torch.zeros(1, WIDTH).double(), torch.zeros(WIDTH).double(), torch.full((1, COUNT), 1e-9).double()
+    )
+    alone, together = (weigher(each, observed, heard(-5.0, 8.0), context)[0, 0, 0] for each in (usual, extreme))
+    assert float(weigher.vouching.max()) < 0
+    assert float(together) > float(alone)
 
 
 def test_numbers_that_the_network_expects_are_excused_as_far_as_it_says() -> None:

@@ -78,16 +78,18 @@ def folded(texts: pa.StringArray) -> pa.StringArray:
 
 
 def bare(texts: pa.StringArray) -> pa.StringArray:
-    """Letters and digits alone, without case and accents; a minus or a point before a digit stays, and what compares.
+    """Letters and digits alone, without case and accents; a minus or a point before a digit stays, what compares, and a
+    sign at the end: B+ and B- are two grades.
 
-    >>> bare(pa.array(["São-Paulo, (SP)", "-1.5", "<= 50K"])).to_pylist()
-    ['saopaulosp', '-1.5', '<=50k']
+    >>> bare(pa.array(["São-Paulo, (SP)", "-1.5", "<= 50K", "B-"])).to_pylist()
+    ['saopaulosp', '-1.5', '<=50k', 'b-']
     """
     plain = _each(texts, lambda joined: unicodedata.normalize("NFKD", joined.lower()).translate(_BARE))
     plain = pc.replace_substring_regex(plain, r"([^-])-+", r"\1")
-    return pc.replace_substring_regex(
-        pc.replace_substring_regex(plain, r"^-+([^0-9.-])", r"\1"), r"\.+([^0-9.]|$)", r"\1"
-    )
+    plain = pc.replace_substring_regex(plain, r"^-+([^0-9.-])", r"\1")
+    plain = pc.replace_substring_regex(plain, r"\.+([^0-9.]|$)", r"\1")
+    plus, minus = (pc.match_substring_regex(texts, rf"\w{sign}$") for sign in ("[+]", "-"))
+    return pc.binary_join_element_wise(plain, pc.if_else(plus, "+", pc.if_else(minus, "-", "")), "")
 
 
 def shape(texts: pa.StringArray) -> pa.StringArray:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from torch import Tensor, nn
 
+from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
 
@@ -26,6 +27,8 @@ FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "v
 # What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
 # cells, and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
 NETWORK = ("says", "log_rate", "ratio")
+# Evidence that speaks for a cell that is unlike its row: others of the row lie far out too, or say the same.
+VOUCHING = ("others_far", "other_farthest", "echo")
 EXPECTED = ("number", "valid")  # families that are excused where the network expects what stands there
 # What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
 # experts too seldom to learn their weight from nothing.
@@ -77,6 +80,7 @@ class Weigher(nn.Module):
         self.excused = nn.Parameter(torch.tensor([float(family in EXPECTED) for family in FAMILIES]))
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
+        self.vouching = nn.Parameter(torch.zeros(len(VOUCHING)))  # what the rest of the row adds to the network's word
         self._take_at_face_value()
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
@@ -108,13 +112,15 @@ class Weigher(nn.Module):
         """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
         network says, (N, D, K), 0 where it is silent.
 
-        The network's word is an explanation of its own, at face value: weights for it that were learned from public
-        tables, most of them small and of few numbers, do not carry over to tables of numbers."""
+        The network's word is an explanation of its own, at face value but for what vouches for the cell: weights for
+        it that were learned from public tables, most of them small and of few numbers, do not carry over to others."""
         cells = self._in_context(self.look(evidence), observed, context)
         ratios = self._ratios(cells, evidence, network)
         ratios = torch.where(observed.unsqueeze(-1), ratios, -IMPOSSIBLE)  # of the others the network speaks alone
         logs = posterior(ratios, context.rates)
         says, rate, ratio = network.unbind(-1)
+        vouching = [evidence[..., NAMES.index(name)] for name in VOUCHING]
+        ratio = sum((each * weight for each, weight in zip(vouching, self.vouching, strict=True)), start=ratio)
         return with_one_more(logs, torch.where(says > 0, rate + ratio, -torch.inf))
 
     def _in_context(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
