@@ -32,7 +32,7 @@ CAUSES = {
     "sign": named.SIGN,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
-GUESSED = ("level", "number")  # sources of hypotheses that are the network's
+GUESSED = ("level", "number", "pair")  # sources of hypotheses that tell what is usual, and not what must be
 OF_FAMILIES = {
     "spelling": (named.SPELLING, "it looks misspelled"),
     "form": (named.FORM, "hardly any other cell of its column is written so"),
