@@ -12,7 +12,7 @@ from cellmend.model import evidence as evidence_module
 from cellmend.model.columns import LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence, Reconstruction, in_chunks, level_probabilities
-from cellmend.model.hidden import hidden_ratio, judge_hidden, log_hidden
+from cellmend.model.hidden import hidden_ratios, judge_hidden, log_hidden
 from cellmend.model.likelihoods import Distributions
 from cellmend.model.network import RVAE, Bound, Shape, clean_logit, stack
 from cellmend.model.published import (
@@ -253,7 +253,9 @@ def test_the_ratio_of_a_cell_does_not_depend_on_the_order_of_rows() -> None:
     cells = Cells(torch.randn(37, 3, generator=generator(1)), torch.ones(37, 3, dtype=torch.bool))
     for seed in range(5):
         order = torch.randperm(37, generator=generator(seed))
-        torch.testing.assert_close(hidden_ratio(net, cells[order]), hidden_ratio(net, cells)[order], rtol=1e-12, atol=0)
+        torch.testing.assert_close(
+            hidden_ratios(net, cells[order])[0], hidden_ratios(net, cells)[0][order], rtol=1e-12, atol=0
+        )
 
 
 def test_networks_are_averaged_by_their_probabilities() -> None:
@@ -378,7 +380,7 @@ def test_the_first_look_is_the_ratio_of_each_hidden_cell(monkeypatch) -> None:
     net = following_network()
     cells = Cells(torch.randn(30, 2, generator=generator()) * 3, torch.rand(30, 2, generator=generator(1)) < 0.9)
     seen = judge_hidden(net, cells, alpha=0.5)
-    torch.testing.assert_close(hidden_ratio(net, cells), seen.alone)
+    torch.testing.assert_close(hidden_ratios(net, cells)[0], seen.alone)
     two = stack([net, linear_network()])
     torch.testing.assert_close(hidden_ratio(two, cells), judge_hidden(two, cells, alpha=0.5).alone)
 

@@ -76,14 +76,9 @@ def _hide_wrong(
     return decoded, log_clean
 
 
-def hidden_ratio(network: RVAE, cells: Cells) -> Tensor:
-    """log p - log p0 of each cell with only itself hidden, (N, D), of several networks by their mean p."""
-    return hidden_ratios(network, cells)[0]
-
-
 def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
-    """The same, and the ratio that a value drawn by chance would have in place of each cell, both (N, D): a number
-    from p0, and a level as `levels_by_chance` draws it."""
+    """log p - log p0 of each cell with only itself hidden, of several networks by their mean p, and the ratio that a
+    value drawn by chance would have in its place, both (N, D): a number from p0, a level as `levels_by_chance` draws it."""
     generator = torch.Generator().manual_seed(CHANCE_SEED)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
     coded = network.coded.nonzero().squeeze(-1).to(cells.values.device)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cellmend.posterior.evidence import Figures
 from cellmend.posterior.known import Floats
 from cellmend.posterior.priors import LEARNED_ROWS, TOGETHER, WEIGHED_CELLS
-from cellmend.posterior.weigher import FAMILIES, NETWORK, Context, Weigher
+from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, with_one_more
 
 VALID, NUMBER = "valid", "number"  # families that the network has a say in
 
@@ -43,16 +43,12 @@ class Posterior:
     def beside(self, log_odds: Floats) -> Posterior:
         """With one more explanation of each cell, a valid value in the wrong row, from its log odds (N, D), -inf where
         it says nothing. Explanations exclude each other, so their odds add up."""
-        at = 1 + FAMILIES.index(VALID)
-        right = np.where(np.arange(self.logs.shape[-1]) == 0, 0.0, -np.inf)  # of cells that nothing else was said of
-        logs = np.where(self.observed[..., None], self.logs, right)
-        logs[..., at] = np.logaddexp(logs[..., at], logs[..., 0] + log_odds)
-        logs -= np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+        logs = with_one_more(torch.from_numpy(self.logs), torch.from_numpy(log_odds)).numpy()
         return Posterior(logs, self.observed | np.isfinite(log_odds))
 
     def families(self, row: int, column: int) -> Floats:
         """How probable each family of causes is, if the cell is wrong, (families,)."""
-        logs = np.maximum(self.logs[row, column, 1:], -700.0)
+        logs = np.maximum(self.logs[row, column, 1:], -IMPOSSIBLE)
         shares = np.exp(logs - logs.max())
         return shares / shares.sum()
 

@@ -149,16 +149,6 @@ class Numbers(Notation):
         part = split(text)
         return f"{self.before}{part.number}{self.after}" if part else text
 
-    def hides_digits(self, text: str) -> bool:
-        """Do letters stand between the digits and the usual unit, where digits may have been?
-
-        >>> percent = Numbers(after="%")
-        >>> percent.hides_digits("9x%"), percent.hides_digits("9 %"), percent.hides_digits("9x")
-        (True, False, False)
-        """
-        unit = self.after.strip()
-        return bool(unit and re.search(rf"\d[^\W\d_]+\s*{re.escape(unit)}$", text.strip()))
-
     def is_missing(self, text: str) -> bool:
         """Does the text say that there is no number?"""
         return super().is_missing(text) or text.strip() in self.gaps
