@@ -77,8 +77,9 @@ def _hide_wrong(
 
 
 def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
-    """log p - log p0 of each cell with only itself hidden, of several networks by their mean p, and the ratio that a
-    value drawn by chance would have in its place, both (N, D): a number from p0, a level as `levels_by_chance` draws it."""
+    """log p - log p0 of each cell with only itself hidden, and of a value drawn by chance in its place, both (N, D).
+
+    Of several networks the mean p counts. A number is drawn from p0, a level as `levels_by_chance` draws it."""
     generator = torch.Generator().manual_seed(CHANCE_SEED)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
     coded = network.coded.nonzero().squeeze(-1).to(cells.values.device)
