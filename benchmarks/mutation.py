@@ -26,7 +26,7 @@ TESTS = {
     "model/likelihoods.py": ["tests/model/test_likelihoods.py", "tests/model/test_network.py"],
     "model/suspicion.py": ["tests/model/test_suspicion.py"],
     "model/file.py": ["tests/model/test_file.py", "tests/golden/test_golden.py"],
-    "benchmark/metrics.py": ["tests/benchmark/test_metrics.py"],
+    "evaluation/metrics.py": ["tests/benchmark/test_metrics.py"],
 }
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 COMPARISONS = {

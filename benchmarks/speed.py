@@ -34,11 +34,7 @@ from rich.table import Table
 from sklearn.metrics import average_precision_score
 
 from cellmend import PAPER, CellMender
-from cellmend.benchmark.baselines import IsolationForestRows, one_hot
-from cellmend.benchmark.boosting import LightGBMColumns
-from cellmend.benchmark.corruption import corrupt
-from cellmend.benchmark.datasets import Dataset, load_dataset
-from cellmend.benchmark.metrics import cell_avprs
+from cellmend.evaluation.metrics import cell_avprs
 from cellmend.model.encoding import TableEncoder
 from cellmend.model.evidence import in_chunks
 from cellmend.model.learning import begin
@@ -46,6 +42,10 @@ from cellmend.model.published import cell_pi, judge_whole_rows
 from cellmend.table.frames import read_frame
 from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
+from cellmend_bench.baselines import IsolationForestRows, one_hot
+from cellmend_bench.boosting import LightGBMColumns
+from cellmend_bench.corruption import corrupt
+from cellmend_bench.datasets import Dataset, load_dataset
 
 TABLES = ("wine", "adult", "credit_default", "letter", "synthetic")
 TIMED_EPOCHS = 5

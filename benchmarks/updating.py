@@ -26,12 +26,12 @@ from rich.table import Table
 from torch import Tensor
 
 from cellmend import CellMender
-from cellmend.benchmark.corruption import corrupt
-from cellmend.benchmark.datasets import load_dataset
-from cellmend.benchmark.metrics import cell_avprs
+from cellmend.evaluation.metrics import cell_avprs
 from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE, Bound, Rows, elbo, rows_of
 from cellmend.model.training import hide_some
+from cellmend_bench.corruption import corrupt
+from cellmend_bench.datasets import load_dataset
 
 SEEDS = (0, 1)
 OLD_ROWS, NEW_ROWS, DIRTY, EPOCHS = 4000, 1500, 0.1, 30

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from cellmend import PAPER, CellMender
-from cellmend.benchmark.corruption import corrupt
-from cellmend.benchmark.datasets import Dataset, load_dataset
-from cellmend.benchmark.experiments import measure
+from cellmend_bench.corruption import corrupt
+from cellmend_bench.datasets import Dataset, load_dataset
+from cellmend_bench.experiments import measure
 
 SEEDS = (0, 1, 2)
 METHODS: dict[str, dict[str, object]] = {

@@ -33,7 +33,7 @@ ORDER = (
     "jobs",
     "large_jobs",
     "patch",
-    "benchmark",
+    "evaluation",
     "console",
     "options",
     "review",
@@ -48,7 +48,7 @@ OUTSIDERS = (
     "large_jobs",
     "patch",
     "review",
-    "benchmark",
+    "evaluation",
     "console",
     "cli",
 )  # use what others offer to all

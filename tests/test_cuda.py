@@ -11,7 +11,7 @@ import torch
 
 from cellmend import PAPER, CellMender, load
 from cellmend.model.optimiser import Captured, each_batch
-from cellmend.model.together import fit_together
+from cellmend_bench.together import fit_together
 from tests.conftest import SMALL, mixed_table
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -20,9 +20,9 @@ from cellmend.model.hidden import hidden_ratios, judge_hidden
 from cellmend.model.judge import Judge
 from cellmend.model.learning import climb
 from cellmend.model.suspicion import clean_priors
-from cellmend.model.together import fit_together
 from cellmend.model.training import REVISIONS
 from cellmend.table.frames import read_frame
+from cellmend_bench.together import fit_together
 from tests.conftest import KINDS, SMALL, mixed_table
 
 LEFT_OUT = ["id", "country"]
@@ -580,7 +580,7 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
         seen.append(lesson.revise())
         return history
 
-    monkeypatch.setattr("cellmend.model.together.climb", watched)
+    monkeypatch.setattr("cellmend_bench.together.climb", watched)
     tables = [line_table(60), line_table(60).assign(b=lambda t: -t["b"])]
     menders = [CellMender(**SMALL | {"random_state": seed}, networks=2) for seed in (0, 1)]
     fit_together(menders, tables)

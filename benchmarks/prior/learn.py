@@ -31,8 +31,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend import CellMender
-from cellmend.benchmark.families import family_of, is_kept
-from cellmend.benchmark.wild import corpus_folder
 from cellmend.findings.finder import Finder
 from cellmend.findings.hypotheses import joined
 from cellmend.findings.wording import Wording
@@ -42,6 +40,8 @@ from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon, never_seen
 from cellmend.posterior.meant import FIGURES
 from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher
 from cellmend.table.frames import read_frame
+from cellmend_bench.families import family_of, is_kept
+from cellmend_bench.wild import corpus_folder
 
 from .made import made_table
 from .spoil import KINDS, Spoiled, spoil

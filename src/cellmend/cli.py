@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cellmend
-from cellmend.benchmark.commands import bench
 from cellmend.console import Teller, say, say_failed
 from cellmend.errors import CellmendError
 from cellmend.options import (
@@ -57,6 +56,7 @@ from cellmend.options import (
     with_rules,
 )
 from cellmend.review.commands import apply, review
+from cellmend_bench.commands import bench
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
@@ -452,7 +452,7 @@ def evaluate(
 ) -> None:
     """Put known errors into your own table, and show how well they are found and repaired; the file is not changed."""
     from cellmend import jobs
-    from cellmend.benchmark.evaluation import evaluate as evaluate_table
+    from cellmend.evaluation.evaluation import evaluate as evaluate_table
     from cellmend.files.formats import read_file
 
     asked = file_options(sheet, header_row, delimiter, encoding)

@@ -19,7 +19,7 @@ from rich.text import Text
 from cellmend.errors import CellmendError
 
 if TYPE_CHECKING:
-    from cellmend.benchmark.evaluation import Evaluation
+    from cellmend.evaluation.evaluation import Evaluation
     from cellmend.findings.finding import Finding
     from cellmend.jobs import Job
     from cellmend.large_jobs import Repaired

@@ -10,13 +10,13 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.mixture import GaussianMixture
 
-from cellmend.benchmark import neural
-from cellmend.benchmark.baselines import Frequencies, Marginals, Mixture, OneClassSVMRows, SVMAndMarginals, one_hot
-from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
-from cellmend.benchmark.methods import METHODS
-from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas, shorten_rows
 from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Schema
+from cellmend_bench import neural
+from cellmend_bench.baselines import Frequencies, Marginals, Mixture, OneClassSVMRows, SVMAndMarginals, one_hot
+from cellmend_bench.boosting import LightGBMAndMarginals, LightGBMColumns, rank_tail
+from cellmend_bench.methods import METHODS
+from cellmend_bench.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas, shorten_rows
 
 RNG = np.random.default_rng(0)
 ROWS_ONLY = {"OC-SVM", "Isolation Forest"}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from cellmend.benchmark.corruption import NOISES, corrupt
 from cellmend.table.schema import Schema
+from cellmend_bench.corruption import NOISES, corrupt
 from tests.conftest import mixed_table
 
 SCHEMA = Schema.from_dict(

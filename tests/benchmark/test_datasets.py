@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.benchmark import datasets
-from cellmend.benchmark.datasets import (
+from cellmend.errors import MissingDatasetError
+from cellmend_bench import datasets
+from cellmend_bench.datasets import (
     CATEGORIES,
     COLUMNS,
     CONTENT,
@@ -20,7 +21,6 @@ from cellmend.benchmark.datasets import (
     content_hash,
     load_dataset,
 )
-from cellmend.errors import MissingDatasetError
 
 REAL_DATA = os.environ.get("CELLMEND_DATA")
 

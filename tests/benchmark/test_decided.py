@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from cellmend import CellMender
-from cellmend.benchmark.decided import answers, measure_decisions
-from cellmend.benchmark.dirt import Pair, equal
+from cellmend_bench.decided import answers, measure_decisions
+from cellmend_bench.dirt import Pair, equal
 from tests.conftest import SMALL
 from tests.decisions.conftest import harvest
 

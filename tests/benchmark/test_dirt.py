@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from cellmend import CellMender
-from cellmend.benchmark.dirt import equal, kind_of_error, load_pair, measure_pair, pairs
-from cellmend.benchmark.methods import true_rates
 from cellmend.errors import MissingDatasetError
+from cellmend_bench.dirt import equal, kind_of_error, load_pair, measure_pair, pairs
+from cellmend_bench.methods import true_rates
 from tests.conftest import SMALL
 
 

@@ -10,22 +10,16 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from cellmend import CellMender
-from cellmend.benchmark import evaluation
-from cellmend.benchmark.evaluation import (
-    BASELINES,
-    Trial,
-    as_typed,
-    evaluate,
-    follow,
-    repair_error,
-)
-from cellmend.benchmark.methods import METHODS
-from cellmend.benchmark.planting import Planted, plant
-from cellmend.benchmark.vandal import RIGHT
-from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.errors import EvaluationError, MissingExtraError, SchemaWarning, SettingError
+from cellmend.evaluation.evaluation import Trial, evaluate, follow, repair_error
+from cellmend.evaluation.planting import Planted, plant
+from cellmend.evaluation.vandal import RIGHT
+from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.findings.finding import Finding, Mended
 from cellmend.table.readtable import read_typed
+from cellmend_bench import compared
+from cellmend_bench.compared import BASELINES, as_typed
+from cellmend_bench.methods import METHODS
 from tests.benchmark.conftest import SCHEMA, people
 from tests.conftest import SMALL
 
@@ -259,7 +253,7 @@ def test_an_unknown_baseline_is_refused_with_the_known_names() -> None:
 
 
 def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "find_spec", lambda name: None)
+    monkeypatch.setattr(compared, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"LightGBM\. Hint: pip install 'cellmend\[bench\]'"):
         evaluate(CLEAN, mender=CellMender(), share=0.1, seed=0, fdr=0.1, baselines=["LightGBM"])
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.benchmark import experiments, methods
-from cellmend.benchmark.experiments import EXPERIMENTS, Narrow, groups, plan, run_experiments
-from cellmend.benchmark.methods import METHODS, Method, choose, dataset_of
-from cellmend.benchmark.results import Results, Run
 from cellmend.errors import UnknownNameError
+from cellmend_bench import experiments, methods
+from cellmend_bench.experiments import EXPERIMENTS, Narrow, groups, plan, run_experiments
+from cellmend_bench.methods import METHODS, Method, choose, dataset_of
+from cellmend_bench.results import Results, Run
 
 WINE = ["fixed_acidity", "volatile_acidity", "citric_acid", "residual_sugar", "chlorides", "free_sulfur_dioxide",
         "total_sulfur_dioxide", "density", "pH", "sulphates", "alcohol", "quality"]  # fmt: skip
@@ -151,8 +151,8 @@ def test_a_killed_process_ends_as_an_undisturbed_one_when_started_again(tmp_path
     code = f"""
 import os, signal
 from pathlib import Path
-from cellmend.benchmark.experiments import Narrow, run_experiments
-from cellmend.benchmark.results import Results
+from cellmend_bench.experiments import Narrow, run_experiments
+from cellmend_bench.results import Results
 
 def report(done, everything, what):
     if done == 3:

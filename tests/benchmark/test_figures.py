@@ -14,9 +14,9 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from cellmend.benchmark.page import write_report
-from cellmend.benchmark.summaries import averages, p_values, read_results
 from cellmend.errors import ResultsError
+from cellmend_bench.page import write_report
+from cellmend_bench.summaries import averages, p_values, read_results
 
 CHARTS = [
     *("detection", "detection-tables", "detection-kinds", "l2", "repair", "repair-kinds", "repair-tables"),

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellmend.benchmark.experiments import EXPERIMENTS, Narrow, plan
-from cellmend.benchmark.log import make_log
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
+from cellmend_bench.experiments import EXPERIMENTS, Narrow, plan
+from cellmend_bench.log import make_log
 
 
 def test_a_log_is_the_same_each_time_and_all_kinds_of_errors_are_planted() -> None:

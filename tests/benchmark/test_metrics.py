@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss
 
-from cellmend.benchmark.metrics import brier, calibration, cell_avprs, repair_errors, row_auc, row_avpr, smse
+from cellmend.evaluation.metrics import brier, calibration, cell_avprs, repair_errors, row_auc, row_avpr, smse
 
 # Four rows, three columns; the last column has no error.
 MASK = np.array([[True, False, False], [False, True, False], [False, False, False], [True, False, False]])

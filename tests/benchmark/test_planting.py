@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cellmend.benchmark.planting import Planted, plant
-from cellmend.benchmark.vandal import recurring
-from cellmend.benchmark.vandal_kinds import NAMES
 from cellmend.errors import InjectionError
+from cellmend.evaluation.planting import Planted, plant
+from cellmend.evaluation.vandal import recurring
+from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.table.notation import learn_notations, understand
 from tests.benchmark.conftest import SCHEMA, people
 

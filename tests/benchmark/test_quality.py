@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cellmend import PAPER, CellMender
-from cellmend.benchmark.corruption import corrupt
-from cellmend.benchmark.datasets import Dataset, load_dataset
-from cellmend.benchmark.experiments import measure
+from cellmend_bench.corruption import corrupt
+from cellmend_bench.datasets import Dataset, load_dataset
+from cellmend_bench.experiments import measure
 
 ROWS = 1500  # of the diamonds
 # Cell AVPR and row AVPR at least, and repair error at most: what three corruptions had when this was written, with a

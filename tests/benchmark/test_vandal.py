@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.benchmark.families import family_of, is_kept
-from cellmend.benchmark.vandal import RIGHT, none_of_it, recurring, vandalise
-from cellmend.benchmark.vandal_kinds import NAMES, Column, case_of
-from cellmend.benchmark.vandal_numbers import flip_sign, number, same, shift_point, wrong_date
-from cellmend.benchmark.vandal_words import add_spaces, change_case, cut_off, mangle, slip, swap
 from cellmend.errors import UnknownNameError
+from cellmend.evaluation.vandal import RIGHT, none_of_it, recurring, vandalise
+from cellmend.evaluation.vandal_kinds import NAMES, Column, case_of
+from cellmend.evaluation.vandal_numbers import flip_sign, number, same, shift_point, wrong_date
+from cellmend.evaluation.vandal_words import add_spaces, change_case, cut_off, mangle, slip, swap
+from cellmend_bench.families import family_of, is_kept
 
 TOWNS = ("Springfield", "Riverside Park", "Oakland Hills", "Greenville", "Montréal")
 

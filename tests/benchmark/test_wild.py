@@ -10,16 +10,18 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from cellmend.benchmark import judging, wild
-from cellmend.benchmark.families import is_kept
-from cellmend.benchmark.foreign import tab_err_errors
-from cellmend.benchmark.judging import Answer, Spoiled, Task, measure, spoil
-from cellmend.benchmark.metrics import scores
-from cellmend.benchmark.results import Outcome
-from cellmend.benchmark.vandal import RIGHT
-from cellmend.benchmark.vandal_kinds import NAMES
-from cellmend.benchmark.wild import Plan, kept_tables, main, run_wild
-from cellmend.benchmark.wild_summary import (
+from cellmend.cli import app
+from cellmend.errors import MissingDatasetError, MissingExtraError, UnknownNameError
+from cellmend.evaluation.metrics import scores
+from cellmend.evaluation.vandal import RIGHT
+from cellmend.evaluation.vandal_kinds import NAMES
+from cellmend_bench import judging, wild
+from cellmend_bench.families import is_kept
+from cellmend_bench.foreign import tab_err_errors
+from cellmend_bench.judging import Answer, Spoiled, Task, measure, spoil
+from cellmend_bench.results import Outcome
+from cellmend_bench.wild import Plan, kept_tables, main, run_wild
+from cellmend_bench.wild_summary import (
     by_table,
     false_share,
     flags_per_thousand,
@@ -28,8 +30,6 @@ from cellmend.benchmark.wild_summary import (
     summary,
     sure_cells,
 )
-from cellmend.cli import app
-from cellmend.errors import MissingDatasetError, MissingExtraError, UnknownNameError
 
 KEPT = [f"gov_{a}{b}{c}" for a in "abcdef" for b in "aei" for c in "lmn" if is_kept(f"gov_{a}{b}{c}")][:3]
 

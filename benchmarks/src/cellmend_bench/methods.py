@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.benchmark.baselines import IsolationForestRows, Marginals, OneClassSVMRows, SVMAndMarginals
-from cellmend.benchmark.boosting import LightGBMAndMarginals, LightGBMColumns
-from cellmend.benchmark.corruption import corrupt
-from cellmend.benchmark.datasets import Dataset, load_dataset
-from cellmend.benchmark.metrics import cell_avprs
-from cellmend.benchmark.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas
 from cellmend.estimator import CellMender
+from cellmend.evaluation.metrics import cell_avprs
 from cellmend.model.suspicion import ErrorRates
-from cellmend.model.together import fit_together
 from cellmend.settings import PAPER
 from cellmend.table.schema import Schema
+from cellmend_bench.baselines import IsolationForestRows, Marginals, OneClassSVMRows, SVMAndMarginals
+from cellmend_bench.boosting import LightGBMAndMarginals, LightGBMColumns
+from cellmend_bench.corruption import corrupt
+from cellmend_bench.datasets import Dataset, load_dataset
+from cellmend_bench.neural import CondPred, DeepRPCA, fit_cond_preds, fit_deep_rpcas
+from cellmend_bench.together import fit_together
 
 DECAYS = (0.0, 0.1, 1.0, 5.0, 10.0, 100.0)
 SPARSITIES = (0.001, 0.01, 0.1, 1.0)

@@ -6,28 +6,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cellmend.benchmark.methods import CEILING, METHODS
-from cellmend.benchmark.metrics import Floats, Mask, cell_avprs, smse
-from cellmend.benchmark.planting import Planted, Target, plant
-from cellmend.benchmark.vandal_kinds import NAMES
-from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
+from cellmend.errors import EvaluationError
 from cellmend.estimator import CellMender
+from cellmend.evaluation.metrics import Floats, Mask, cell_avprs, smse
+from cellmend.evaluation.planting import Planted, Target, plant
+from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.findings.finding import Finding, Mended
 from cellmend.settings import check_number
-from cellmend.table.frames import read_frame
-from cellmend.table.notation import understand
-from cellmend.table.schema import Schema
-from cellmend.table.texts import holds_text
 from cellmend.table.values import level_text, plain
 
 SHOWN_COLUMNS = 5  # in which a cause acted most often
@@ -35,10 +28,6 @@ RIGHT = 0.05  # standard deviations that a repaired number may be off
 TYPES = {"errors": pa.int64(), "right_changed": pa.int64(), "flagged": pa.int64()} | dict.fromkeys(
     ("kind", "column", "cause", "columns", "method"), pa.string()
 )  # of what is printed; all else is a share
-ROWS_ONLY = ("OC-SVM", "Isolation Forest")
-BASELINES = tuple(
-    name for name, method in METHODS.items() if len(method.grid) == 1 and name not in ("cellmend", CEILING, *ROWS_ONLY)
-)  # they judge cells, and need no labels to choose a setting
 
 
 # ---------------------------------------------------------------- how well they are found and repaired
@@ -164,7 +153,11 @@ def evaluate(
     >>> evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1).by_kind["kind"].to_pylist()[:5]
     ['sentinel', 'sign', 'decimal point', 'one digit', 'other unit']
     """
-    _check(share, fdr, baselines)
+    _check(share, fdr)
+    if baselines:
+        from cellmend_bench.compared import check_baselines, compare  # the experiments' methods are no part of this
+
+        check_baselines(baselines)
     errors = plant(table, schema=mender.schema, share=share, seed=seed, decimal=mender.decimal)
     fitted: CellMender = clone(mender).fit(errors.table)
     trial = Trial(errors, fitted.mend(errors.table, fdr=fdr, impute=False))
@@ -175,23 +168,15 @@ def evaluate(
         by_column=trial.by_column(),
         by_cause=trial.by_cause(),
         overall=trial.overall(),
-        baselines=_compare(errors, fitted, trial.mended.matrix, baselines, seed) if baselines else None,
+        baselines=compare(errors, fitted, trial.mended.matrix, baselines, seed) if baselines else None,
     )
 
 
-def _check(share: float, fdr: float, baselines: Sequence[str]) -> None:
+def _check(share: float, fdr: float) -> None:
     """Refuse before the long work what cannot be."""
     if not 0 < share <= 1:
         raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
     check_number("fdr", fdr)
-    for name in baselines:
-        if name not in BASELINES:
-            known = ", ".join(BASELINES)
-            raise EvaluationError(
-                f"A baseline must be one of {known}; {name!r} is none.{did_you_mean(name, BASELINES)}"
-            )
-        if name.startswith("LightGBM") and find_spec("lightgbm") is None:
-            raise MissingExtraError(f"The baseline {name} needs LightGBM. Hint: pip install 'cellmend[bench]'.")
 
 
 @dataclass(frozen=True)
@@ -235,7 +220,7 @@ class Trial:
             # Below all others, errors of another kind do not count.
             avprs = cell_avprs(np.where(self.errors.mask & ~own, -1.0, self.mended.matrix), own)
             lines.append({"kind": NAMES[number], "avpr": float(np.nanmean(avprs))} | measures(outcome))
-        return _as_table(lines, "kind", "errors", "found", "avpr", "repaired", "closer", "repair_error")
+        return as_table(lines, "kind", "errors", "found", "avpr", "repaired", "closer", "repair_error")
 
     def by_column(self) -> pa.Table:
         """The measures of each column that errors were made in, or cells flagged in."""
@@ -252,7 +237,7 @@ class Trial:
                 }
                 lines.append(line | measures(self.outcome[self.outcome.column == place]))
         shown = ("errors", "found", "precision", "avpr", "repaired", "closer", "right_changed", "repair_error")
-        return _as_table(lines, "column", *shown)
+        return as_table(lines, "column", *shown)
 
     def by_cause(self) -> pa.Table:
         """How often each cause was named, the most frequent first, how often rightly, and in which columns."""
@@ -263,7 +248,7 @@ class Trial:
             columns = [column for column, _ in Counter(each.column for each in own).most_common(SHOWN_COLUMNS)]
             line = {"cause": cause, "flagged": count, "precision": float(np.mean(right))}
             lines.append(line | {"columns": ", ".join(columns)})
-        return _as_table(lines, "cause", "flagged", "precision", "columns")
+        return as_table(lines, "cause", "flagged", "precision", "columns")
 
     def overall(self) -> dict[str, float]:
         """The measures of all errors together; NaN where there is nothing to measure."""
@@ -290,66 +275,6 @@ class Trial:
         return {name: np.nan if value is None else value for name, value in found.items()}
 
 
-def _as_table(lines: Sequence[Mapping[str, Any]], *names: str) -> pa.Table:
+def as_table(lines: Sequence[Mapping[str, Any]], *names: str) -> pa.Table:
+    """Lines as a table with these columns."""
     return pa.Table.from_pylist(lines, pa.schema([(name, TYPES.get(name, pa.float64())) for name in names]))
-
-
-# ---------------------------------------------------------------- against others
-
-
-def _compare(errors: Planted, fitted: CellMender, suspicion: Floats, names: Sequence[str], seed: int) -> pa.Table:
-    """cellmend and the baselines, each asked about every cell, and what it would put into those with an error."""
-    typed, unreadable = as_typed(errors.table, fitted)
-    device = str(fitted.network_.decoder_output.bias.device)
-    schema = Schema(tuple(column for column in fitted.schema_ if column.name in typed.column_names))
-    lines = [_line("cellmend", errors, suspicion, fitted.reconstruct(errors.table).select(typed.column_names))]
-    detectors: dict[str, Any] = {}
-    for name in names:
-        method = METHODS[name]
-        shared = method.fitted_as or name
-        if shared not in detectors:
-            detectors[shared] = method.make(schema=schema, random_state=seed, device=device).fit(typed)
-        detector = method.asked(detectors[shared])
-        scores = detector.cell_scores(typed) if method.score is None else detector.cell_scores(typed, kind=method.score)
-        whole = over_all_columns(scores, sorted(fitted.encoder_.positions), unreadable)
-        seen = detector.reconstruct(typed) if hasattr(detector, "reconstruct") else None
-        lines.append(_line(name, errors, whole, seen))
-    return _as_table(lines, "method", "avpr", "repaired", "repair_error")
-
-
-def over_all_columns(scores: Floats, places: Sequence[int], unreadable: Mask) -> Floats:
-    """Scores of the columns at some places of the table, (N, D): the lowest elsewhere, the highest if unreadable.
-
-    >>> over_all_columns(np.array([[0.5], [2.0]]), [1], np.array([[False, True], [False, False]]))
-    array([[0.5, 3. ],
-           [0.5, 2. ]])
-    """
-    whole = np.full(unreadable.shape, scores.min())
-    whole[:, places] = scores
-    whole[unreadable] = scores.max() + 1
-    return whole
-
-
-def as_typed(table: pa.Table, fitted: CellMender) -> tuple[pa.Table, Mask]:
-    """The modelled columns as understood, text as categories, and which cells of the table cannot be read, (N, D).
-
-    As categories, texts are not looked at for misspellings: a baseline is what it was published as.
-    """
-    understood = understand(read_frame(table).arrow, fitted.model_.reader.notations)
-    unreadable = np.zeros((table.num_rows, table.num_columns), dtype=bool)
-    columns = {}
-    for place in sorted(fitted.encoder_.positions):
-        column = understood.column(place)
-        if pa.types.is_floating(column.type):
-            unreadable[:, place] = pc.is_nan(column).fill_null(False).to_numpy()
-        columns[understood.column_names[place]] = column.dictionary_encode() if holds_text(column.type) else column
-    return pa.table(columns), unreadable
-
-
-def _line(name: str, errors: Planted, scores: Floats, seen: pa.Table | None) -> dict[str, Any]:
-    """How well a method's scores (N, D) find the errors, and what it sees in the modelled columns repairs them."""
-    avpr = float(np.nanmean(cell_avprs(scores, errors.mask)))
-    if seen is None:
-        return {"method": name, "avpr": avpr}
-    every = np.ones(errors.kinds.shape, dtype=bool)
-    return {"method": name, "avpr": avpr} | measures(follow(errors, every, seen, every))

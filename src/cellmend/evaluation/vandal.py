@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.benchmark.vandal_kinds import KINDS, NAMES, Column
-from cellmend.benchmark.vandal_numbers import add_noise, same
-from cellmend.benchmark.vandal_words import Rng, one_of
 from cellmend.errors import UnknownNameError
+from cellmend.evaluation.vandal_kinds import KINDS, NAMES, Column
+from cellmend.evaluation.vandal_numbers import add_noise, same
+from cellmend.evaluation.vandal_words import Rng, one_of
 
 RIGHT = -1  # in place of a kind: the cell was not touched
 MIX = 0.003, 0.2  # shares of wrong cells, log-uniform

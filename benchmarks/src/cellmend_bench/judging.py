@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.benchmark.results import Keyed, Outcome
-from cellmend.benchmark.vandal import RIGHT, none_of_it, recurring, vandalise
-from cellmend.benchmark.vandal_kinds import NAMES
-from cellmend.benchmark.vandal_numbers import same
 from cellmend.errors import CellmendError
+from cellmend.evaluation.vandal import RIGHT, none_of_it, recurring, vandalise
+from cellmend.evaluation.vandal_kinds import NAMES
+from cellmend.evaluation.vandal_numbers import same
+from cellmend_bench.results import Keyed, Outcome
 
 FDR = 0.1
 MIXED, FOREIGN, UNSPOILED = "mixed", "tab-err", "unspoiled"
@@ -85,7 +85,7 @@ def spoil(clean: pd.DataFrame, task: Task) -> Spoiled:
     if task.way == UNSPOILED:
         return Spoiled(clean, clean, np.zeros(clean.shape, dtype=bool))
     if task.way == FOREIGN:
-        from cellmend.benchmark.foreign import tab_err_errors
+        from cellmend_bench.foreign import tab_err_errors
 
         return Spoiled(clean, *tab_err_errors(clean, rng))
     dirty, marks = vandalise(clean, rng, share=None if task.way == MIXED else float(task.way))

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator
 
-from cellmend.benchmark.summaries import Chart, Panel, in_order, line_name, tick
 from cellmend.files.places import whole_file
+from cellmend_bench.summaries import Chart, Panel, in_order, line_name, tick
 
 MADE_BY = "cellmend bench report"  # stands in every file we write: only such files are overwritten
 INK, PAPER_COLOUR = "#1b1b1b", "#fefefe"

@@ -6,7 +6,7 @@ import math
 import re
 from decimal import Decimal
 
-from cellmend.benchmark.vandal_words import Rng, one_of, pick
+from cellmend.evaluation.vandal_words import Rng, one_of, pick
 
 SENTINELS = ("-1", "999", "9999", "-999", "99999", "-9999", "-99", "99")
 UNITS = (2.54, 0.3048, 1.609344, 0.45359, 3.78541, 4046.86, 1000.0, 60.0, 0.6214, 3.28084, 100.0)

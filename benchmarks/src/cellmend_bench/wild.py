@@ -1,6 +1,6 @@
 """The finder in the wild: tables as published, errors that it has never been shown, and the same tables left alone.
 
-`cellmend bench run wild`, or `python -m cellmend.benchmark.wild` where only the package's folder is on the path.
+`cellmend bench run wild`, or `python -m cellmend_bench.wild` where only the package's folder is on the path.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cellmend.benchmark.families import is_kept
-from cellmend.benchmark.judging import FOREIGN, MIXED, UNSPOILED, WAYS, Task, judge
-from cellmend.benchmark.results import Outcome, append_line, read_lines
-from cellmend.benchmark.wild_summary import summary, write_flags
 from cellmend.errors import MissingDatasetError, UnknownNameError
+from cellmend_bench.families import is_kept
+from cellmend_bench.judging import FOREIGN, MIXED, UNSPOILED, WAYS, Task, judge
+from cellmend_bench.results import Outcome, append_line, read_lines
+from cellmend_bench.wild_summary import summary, write_flags
 
 ABOUT = "tables in the wild, spoiled as people do, and left alone"
 RESULTS, FLAGS = "results.jsonl", "flags_unspoiled.csv"
@@ -125,7 +125,7 @@ def _one_thread() -> Iterator[None]:
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Judge from a plain script."""
-    parser = argparse.ArgumentParser(prog="python -m cellmend.benchmark.wild", description=ABOUT)
+    parser = argparse.ArgumentParser(prog="python -m cellmend_bench.wild", description=ABOUT)
     parser.add_argument("--data", type=Path, default=corpus_folder(), help="folder of the tables")
     parser.add_argument("--out", type=Path, default=Path("cellmend-bench/wild"), help="folder of the results")
     parser.add_argument("--tables", type=int, help="a spread of so many tables")

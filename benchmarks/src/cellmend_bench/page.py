@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from cellmend.benchmark.figures import MADE_BY, PANEL_INCHES, draw, explodes, lines_of, places_of, styles_of, write_file
-from cellmend.benchmark.summaries import (
+from cellmend_bench.figures import MADE_BY, PANEL_INCHES, draw, explodes, lines_of, places_of, styles_of, write_file
+from cellmend_bench.summaries import (
     EXPERIMENTS,
     WRONG,
     Chart,

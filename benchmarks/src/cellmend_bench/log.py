@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.benchmark.dirt import Pair, equal
+from cellmend_bench.dirt import Pair, equal
 
 LOG, LOG_ROWS = "log", 50_000  # the benchmark's table
 DAY = 1440  # rows: one each minute

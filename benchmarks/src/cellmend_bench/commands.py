@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from cellmend.benchmark.experiments import Narrow
-    from cellmend.benchmark.results import Results
+    from cellmend_bench.experiments import Narrow
+    from cellmend_bench.results import Results
 
 talk = Console(stderr=True)
 bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
@@ -56,8 +56,8 @@ def bench_run(
         shares = [f"{level:g}" for level in _numbers(levels) or ()] or None
         sizes = {"seeds": seeds or 1, "most_rows": most_rows, "most_columns": most_columns}
         return _run_wild(results.parent / WILD, _count(tables), shares, sizes, jobs=jobs, retry=retry)
-    from cellmend.benchmark.experiments import Narrow
-    from cellmend.benchmark.results import Results
+    from cellmend_bench.experiments import Narrow
+    from cellmend_bench.results import Results
 
     narrow = Narrow(tables=_listed(tables), levels=_numbers(levels), seeds=seeds, methods=_listed(methods))
     return _run_experiments(names, Results(results, retry=retry), narrow, device, jobs)
@@ -75,7 +75,7 @@ def bench_all(
     retry: RetryOption = False,
 ) -> None:
     """Run all experiments; stop and start them as you like."""
-    from cellmend.benchmark.experiments import EXPERIMENTS
+    from cellmend_bench.experiments import EXPERIMENTS
 
     bench_run(list(EXPERIMENTS), results, tables, levels, seeds, methods, device, jobs, retry)
 
@@ -83,9 +83,9 @@ def bench_all(
 @bench.command("list")
 def bench_list() -> None:
     """Show the experiments and the methods."""
-    from cellmend.benchmark.experiments import EXPERIMENTS
-    from cellmend.benchmark.methods import METHODS
-    from cellmend.benchmark.wild import ABOUT
+    from cellmend_bench.experiments import EXPERIMENTS
+    from cellmend_bench.methods import METHODS
+    from cellmend_bench.wild import ABOUT
 
     for name, experiment in EXPERIMENTS.items():
         typer.echo(f"{name:14} {experiment.about}")
@@ -104,7 +104,7 @@ def bench_report(
             f"There are no results in {results} yet. Hint: cellmend bench all, or name them with -r."
         )
     try:
-        from cellmend.benchmark.page import write_report
+        from cellmend_bench.page import write_report
     except ImportError:
         talk.print("The report needs matplotlib. Hint: pip install 'cellmend[bench]'.", style="red", markup=False)
         raise typer.Exit(1) from None
@@ -112,7 +112,7 @@ def bench_report(
 
 
 def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: str, jobs: int) -> None:
-    from cellmend.benchmark.experiments import run_experiments
+    from cellmend_bench.experiments import run_experiments
 
     with _progress(", ".join(names)) as report:
         rows = run_experiments(names, kept, narrow, device=device, jobs=jobs, report=report)
@@ -127,8 +127,8 @@ def _run_experiments(names: list[str], kept: Results, narrow: Narrow, device: st
 def _run_wild(
     out: Path, tables: int | None, shares: list[str] | None, sizes: dict[str, int], *, jobs: int, retry: bool
 ) -> None:
-    from cellmend.benchmark.judging import WAYS
-    from cellmend.benchmark.wild import Plan, corpus_folder, run_wild
+    from cellmend_bench.judging import WAYS
+    from cellmend_bench.wild import Plan, corpus_folder, run_wild
 
     plan = Plan(corpus_folder(), tables, shares or WAYS, **sizes)
     with _progress(WILD) as report:

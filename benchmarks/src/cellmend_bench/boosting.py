@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from cellmend.benchmark.baselines import CellBaseline, Expected, Floats, Marginals, RepairBaseline
 from cellmend.errors import MissingExtraError
 from cellmend.model.columns import EncodedColumn, LevelColumn
 from cellmend.model.encoding import Cells
+from cellmend_bench.baselines import CellBaseline, Expected, Floats, Marginals, RepairBaseline
 
 FOLDS = 3
 # With LightGBM's own regularisation rare classes diverge.

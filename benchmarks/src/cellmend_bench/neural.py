@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from cellmend.benchmark.baselines import Expected, Floats, RepairBaseline, one_hot
 from cellmend.model.columns import EncodedColumn, LevelColumn
 from cellmend.model.encoding import Cells
 from cellmend.model.layers import Linear
 from cellmend.model.likelihoods import Distributions, constant
 from cellmend.model.network import ColumnNetwork, stack, unstack
 from cellmend.model.optimiser import Ascent, Watch, decay_of_each, maximise
+from cellmend_bench.baselines import Expected, Floats, RepairBaseline, one_hot
 
 EPOCHS = 100
 RATE: dict[str, Any] = {"batch_size": 150, "learning_rate": 1e-3, "schedule": "constant"}

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.benchmark.metrics import Floats, Mask
-from cellmend.benchmark.vandal import RIGHT, vandalise
 from cellmend.errors import InjectionError, SchemaWarning
+from cellmend.evaluation.metrics import Floats, Mask
+from cellmend.evaluation.vandal import RIGHT, vandalise
 from cellmend.table.frames import read_frame
 from cellmend.table.numbers import Numbers
 from cellmend.table.reader import Given, understand_columns

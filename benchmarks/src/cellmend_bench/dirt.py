@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from cellmend.benchmark.metrics import scores
-from cellmend.benchmark.vandal_numbers import number
 from cellmend.errors import MissingDatasetError
 from cellmend.estimator import CellMender
+from cellmend.evaluation.metrics import scores
+from cellmend.evaluation.vandal_numbers import number
 from cellmend.findings.finding import Mended
 
 MOST_ROWS = 6000  # of a table; of more a fixed sample is taken

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from cellmend.benchmark.dirt import Pair, equal, marked
-from cellmend.benchmark.metrics import scores
 from cellmend.estimator import CellMender
+from cellmend.evaluation.metrics import scores
+from cellmend_bench.dirt import Pair, equal, marked
 
 ROWS = (5, 10, 20)  # whole rows that are answered, all in all
 CELLS = (20, 50, 100)  # single cells

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.benchmark.vandal import columns_of
-from cellmend.benchmark.vandal_kinds import Column
-from cellmend.benchmark.vandal_numbers import decimals, number, same
-from cellmend.benchmark.vandal_words import Rng, one_of
 from cellmend.errors import MissingExtraError
+from cellmend.evaluation.vandal import columns_of
+from cellmend.evaluation.vandal_kinds import Column
+from cellmend.evaluation.vandal_numbers import decimals, number, same
+from cellmend.evaluation.vandal_words import Rng, one_of
 
 RATE = 0.05  # of a column's cells
 FEW_LEVELS = 20  # of a column of categories

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
+import cellmend
 from cellmend.errors import MissingDatasetError, did_you_mean
 from cellmend.files.places import whole_file
 from cellmend.table.schema import Column, Schema
@@ -70,7 +71,7 @@ CONTENT = {
 }
 
 FILES = {"bike": "pair_bike_clean.csv.gz"}  # in CELLMEND_DATA, where a table is not named in its index
-PACKED = Path(__file__).parent.parent / "data" / "diamonds.csv.gz"
+PACKED = Path(cellmend.__file__).parent / "data" / "diamonds.csv.gz"
 ADULT_TEST_ROWS = 16281  # OpenML has UCI's test part first, then the training part, which the paper uses
 
 

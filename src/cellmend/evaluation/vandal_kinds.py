@@ -13,10 +13,10 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.benchmark import vandal_numbers as numbers
-from cellmend.benchmark import vandal_words as words
-from cellmend.benchmark.vandal_numbers import number
-from cellmend.benchmark.vandal_words import Rng
+from cellmend.evaluation import vandal_numbers as numbers
+from cellmend.evaluation import vandal_words as words
+from cellmend.evaluation.vandal_numbers import number
+from cellmend.evaluation.vandal_words import Rng
 
 MOSTLY = 0.9  # share of a column's cells from which on it is of a kind
 SOME_VALUES, MANY_VALUES = 5, 10  # distinct ones
