@@ -22,11 +22,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src", ROOT / "benchmarks/src"
 TESTS = {
-    "model/likelihoods.py": ["tests/model/test_likelihoods.py", "tests/model/test_network.py"],
-    "model/suspicion.py": ["tests/model/test_suspicion.py"],
-    "model/file.py": ["tests/model/test_file.py", "tests/golden/test_golden.py"],
-    "evaluation/metrics.py": ["tests/benchmark/test_metrics.py"],
+    "cellmend/model/likelihoods.py": ["tests/model/test_likelihoods.py", "tests/model/test_network.py"],
+    "cellmend/model/suspicion.py": ["tests/model/test_suspicion.py"],
+    "cellmend/model/file.py": ["tests/model/test_file.py", "tests/golden/test_golden.py"],
+    "cellmend_bench/metrics.py": ["tests/benchmark/test_metrics.py"],
 }
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 COMPARISONS = {
@@ -67,8 +68,7 @@ def main() -> None:
 
 def try_module(name: str, mutants: int, seed: int) -> None:
     """Say of each mutant that is drawn whether the tests caught it, and how many they did."""
-    code = (ROOT / "src/cellmend" / name).read_text(encoding="utf-8")
-    if run(Mutant(name, 0, "", "", ast.unparse(ast.parse(code)))):
+    if run(Mutant(name, 0, "", "", ast.unparse(tree_of(name)))):
         sys.exit(f"The tests of {name} must pass without a change; they do not.")
     every = list(mutants_of(name))
     places = np.random.default_rng(seed).permutation(len(every))[:mutants]
@@ -82,9 +82,15 @@ def try_module(name: str, mutants: int, seed: int) -> None:
     print(f"{name}: {caught} of {len(places)} caught, {caught / len(places):.0%}; {len(every)} possible", flush=True)  # noqa: T201
 
 
+def tree_of(module: str) -> ast.Module:
+    """A module of the product or of the experiments, as it is."""
+    path = next(each / module for each in SOURCES if (each / module).exists())
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def mutants_of(module: str) -> Iterator[Mutant]:
     """All mutants of a module."""
-    tree = ast.parse((ROOT / "src/cellmend" / module).read_text(encoding="utf-8"))
+    tree = tree_of(module)
     unseen = {id(inner) for node in ast.walk(tree) for outer in types_of(node) for inner in ast.walk(outer)}
     for statement in ast.walk(tree):
         if not isinstance(statement, ast.stmt) or isinstance(statement, ast.FunctionDef | ast.ClassDef):
@@ -155,8 +161,9 @@ def run(mutant: Mutant) -> bool:
     """Do the tests of the module notice?"""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", source)
-        changed = source / "cellmend" / mutant.module
+        for each in SOURCES:
+            shutil.copytree(each, source, dirs_exist_ok=True)
+        changed = source / mutant.module
         changed.write_text(mutant.code, encoding="utf-8")
         child = os.fork()
         if child == 0:

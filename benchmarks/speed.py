@@ -34,7 +34,7 @@ from rich.table import Table
 from sklearn.metrics import average_precision_score
 
 from cellmend import PAPER, CellMender
-from cellmend.evaluation.metrics import cell_avprs
+from cellmend.evaluation.evaluation import cell_avprs
 from cellmend.model.encoding import TableEncoder
 from cellmend.model.evidence import in_chunks
 from cellmend.model.learning import begin

@@ -26,7 +26,7 @@ from rich.table import Table
 from torch import Tensor
 
 from cellmend import CellMender
-from cellmend.evaluation.metrics import cell_avprs
+from cellmend.evaluation.evaluation import cell_avprs
 from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE, Bound, Rows, elbo, rows_of
 from cellmend.model.training import hide_some

@@ -19,7 +19,7 @@ from cellmend import PAPER, CellMender, Schema, SettingError, TableError
 from cellmend.model.hidden import hidden_ratios, judge_hidden
 from cellmend.model.judge import Judge
 from cellmend.model.learning import climb
-from cellmend.model.suspicion import clean_priors
+from cellmend.model.suspicion import clean_priors, estimate_rates
 from cellmend.model.training import REVISIONS
 from cellmend.table.frames import read_frame
 from cellmend_bench.together import fit_together
@@ -586,7 +586,8 @@ def test_learning_together_believes_each_mender_s_own_cells(monkeypatch) -> None
     fit_together(menders, tables)
     for place, (mender, table) in enumerate(zip(menders, tables, strict=True)):
         cells = Judge(mender.model_, mender.settings()).encode(mender.model_.reader.read(read_frame(table))).cells
-        own = clean_priors(hidden_ratios(mender.network_, cells)[0], cells.observed).float()
+        ratio = hidden_ratios(mender.network_, cells)[0]
+        own = clean_priors(ratio, cells.observed, estimate_rates(ratio, cells.observed, rare=0.0)).float()
         for member in (2 * place, 2 * place + 1):
             torch.testing.assert_close(seen[0][member].float(), own, atol=1e-4, rtol=0)
 

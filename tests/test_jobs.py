@@ -22,8 +22,7 @@ from cellmend.errors import FileError, TableError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.guarded import guarded, read_guarded, unguarded
 from cellmend.findings.finding import FINDINGS, Finding
-from cellmend.report.lines import write_findings
-from cellmend.report.rows import Rows
+from cellmend.report.rows import Rows, write_findings
 from cellmend.settings import Threshold
 from cellmend.streaming import Stream, open_stream
 from cellmend.streaming.scores import score_table, write_scores

@@ -1,8 +1,10 @@
 """Learn the weigher: spoil public tables, work out the evidence of their cells, train, and write the weights.
 
     python -m benchmarks.prior.learn words                     the words of those tables, written into the package
-    python -m benchmarks.prior.learn gather WORK --jobs 14     spoiled tables and their evidence, resumable
+    python -m benchmarks.prior.learn gather WORK --silent      spoiled tables and their evidence, resumable
     python -m benchmarks.prior.learn train WORK --epochs 12    the weigher, written into the package
+    python -m benchmarks.prior.learn gather FITTED             fewer tables, with a network fitted to each
+    python -m benchmarks.prior.learn repairs FITTED            the part of the weigher that is about repairs
 
 CELLMEND_DATA names the folder that holds `corpus`; only tables that are not kept for judging are learned from.
 The same seed gives the same file on the same kind of machine.
@@ -21,12 +23,13 @@ import warnings
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -36,10 +39,13 @@ from cellmend.findings.hypotheses import joined
 from cellmend.findings.wording import Wording
 from cellmend.model.judge import Judge, seen_of
 from cellmend.posterior.evidence import NAMES, Figures
+from cellmend.posterior.firstlook import FirstLook
 from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon, never_seen
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher
+from cellmend.posterior.weigher import FAMILIES, NETWORK, OF_CELL, RepairWeigher, Weigher, learned
 from cellmend.table.frames import read_frame
+from cellmend.table.reader import TableReader
+from cellmend.table.readtable import DOUBTFUL
 from cellmend_bench.families import family_of, is_kept
 from cellmend_bench.wild import corpus_folder
 
@@ -47,6 +53,7 @@ from .made import made_table
 from .spoil import KINDS, Spoiled, spoil
 
 SEED = 0
+REPAIRS = "repairs"
 MOST_ROWS = 500  # of a spoiled table that are kept as examples
 NOISE = (
     "gaussian_noise",
@@ -58,11 +65,12 @@ NOISE = (
     "other_level",
 )  # as papers plant it
 NOISY = 0.25  # of the spoiled tables have nothing but such noise
-MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept
+MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept, and right ones that look wrong
 MOST_CELLS = 12_000  # of a spoiled table: more teach little
 MADE, MADE_TABLES = "made_", 60  # tables that were not published but made
 MEASURED = "abda_"  # tables of numbers; those that the paper's experiments are not about
-SILENT = 0.3  # of the times that a table is shown its network is silent, as at a first look
+MEASURED_TURNS = 8  # there are few of them
+SILENT = 0.3  # of the times that a table is shown its network is silent
 NUMBERS = tuple(f"{MEASURED}{name}" for name in ("breast", "satellite", "shuttle", "thyroid", "pen_local", "aloi"))
 Example = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # evidence, seen, family, kind, network
 WHOLE_WORD = re.compile(r"\b[^\W\d_]{3,}\b")
@@ -120,8 +128,10 @@ def table_of(path: Path, rng: np.random.Generator) -> pd.DataFrame:
     return usual.iloc[:, columns].reset_index(drop=True)
 
 
-def gather(path: Path, turn: int, folder: Path) -> str:
-    """Spoil one table and write the evidence of its cells, and what may have been meant by the wrong ones."""
+def gather(path: Path, turn: int, folder: Path, silent: bool) -> str:
+    """Spoil one table and write the evidence of its cells, and what may have been meant by the wrong ones.
+
+    A table's first turn leaves it as it was published: what is odd there is natural, but for few cells."""
     target = folder / f"{path.name.removesuffix('.csv.gz')}.{turn}.npz"
     if target.exists():
         return f"{target.name}: there already"
@@ -132,9 +142,12 @@ def gather(path: Path, turn: int, folder: Path) -> str:
     first = int(rng.integers(len(table) - rows + 1))
     noisy = rng.random() < (0.5 if of_numbers else NOISY)
     without = [name for name in KINDS if name not in NOISE] if noisy else []
-    spoiled = spoil(table.iloc[first : first + rows].reset_index(drop=True), rng, without=without)
+    piece = table.iloc[first : first + rows].reset_index(drop=True)
+    published = turn == 0 and not path.name.startswith(MADE)
+    spoiled = as_published(piece) if published else spoil(piece, rng, without=without)
     with never_seen(words_of(table)):
-        figures, said, repairs, right = with_network(spoiled, rng)
+        found = without_network(spoiled) if silent else with_network(spoiled, rng)
+    figures = found.figures
     kept = np.sort(rng.permutation(len(figures))[:MOST_ROWS])
     temporary = target.with_suffix(".part")
     with temporary.open("wb") as file:
@@ -144,35 +157,54 @@ def gather(path: Path, turn: int, folder: Path) -> str:
             seen=figures.observed[kept],
             family=spoiled.family[kept],
             kind=spoiled.kind[kept],
-            network=said[kept].astype(np.float16),
-            repairs=repairs.astype(np.float32),
-            right=right,
+            network=found.said[kept].astype(np.float16),
+            repairs=found.repairs.astype(np.float32),
+            right=found.right,
         )
     temporary.rename(target)
     wrong, took = (spoiled.family > 0).mean(), time.perf_counter() - start
     return f"{target.name}: {figures.codes.shape}, {wrong:.3f} wrong, {took:.1f} s"
 
 
-# Evidence, what the network says (N, D, K), figures of hypotheses (H, k), which are right (H,).
-Gathered = tuple[Figures, np.ndarray, np.ndarray, np.ndarray]
+class Gathered(NamedTuple):
+    """What is learned from one spoiled table."""
+
+    figures: Figures  # evidence of its cells
+    said: np.ndarray  # (N, D, K) by the network
+    repairs: np.ndarray = np.zeros((0, len(FIGURES) + OF_CELL))  # (H, k) figures of hypotheses
+    right: np.ndarray = np.zeros(0, dtype=bool)  # (H,)
+
+
+def as_published(table: pd.DataFrame) -> Spoiled:
+    """A table with nothing done to it."""
+    return Spoiled(table, np.zeros(table.shape, np.int8), np.zeros(table.shape, np.int16), table)
+
+
+def without_network(spoiled: Spoiled) -> Gathered:
+    """Evidence of a table at a first look, and no hypotheses."""
+    _, table = TableReader.fit(read_frame(spoiled.dirty), None)
+    figures = FirstLook.learn(table, learned())[1].figures
+    said = np.zeros((*figures.codes.shape, len(NETWORK)))
+    return Gathered(figures, said)
 
 
 def with_network(spoiled: Spoiled, rng: np.random.Generator) -> Gathered:
     """Evidence of a table with what experts say, and hypotheses about wrong cells by a network fitted to it."""
     mender = CellMender(random_state=0, device="cpu").fit(spoiled.dirty)
-    judge = Judge(mender.model_, mender.settings())
-    encoded = judge.encode(mender.model_.reader.read(read_frame(spoiled.dirty)))
+    judge, reader = Judge(mender.model_, mender.settings()), mender.model_.reader
+    encoded = judge.encode(reader.read(read_frame(spoiled.dirty)))
     figures = seen_of(encoded).figures
-    wrong = np.argwhere(spoiled.family > 0)
+    posterior, right = judge.posterior(encoded), list[bool]()
+    doubtful = (spoiled.family == 0) & (posterior.suspicion >= DOUBTFUL)  # right cells, which nothing should repair
     flagged = np.zeros(spoiled.family.shape, dtype=bool)
-    flagged[tuple(rng.permutation(wrong)[:MOST_REPAIRS].T)] = True
+    for some in (spoiled.family > 0, doubtful):
+        flagged[tuple(rng.permutation(np.argwhere(some))[:MOST_REPAIRS].T)] = True
     finder, words = Finder(judge), Wording(encoded.table, judge.model.encoder)
     asked, hypotheses, described = finder.hypotheses(encoded, flagged.astype(float), flagged, words)
-    posterior, right = judge.posterior(encoded), []
     for cell, own in zip(asked, hypotheses, strict=True):
         truth = str(spoiled.clean.iat[cell.row, cell.place])
         right += [same(each.meant, truth, near=each.source == "number") for each in own]
-    return (
+    return Gathered(
         figures,
         judge.figures_of(encoded, judge.voice(encoded), judge.weighing.tails),
         joined(posterior, asked, described),
@@ -191,7 +223,7 @@ def same(text: str, truth: str, *, near: bool) -> bool:
     return abs(found - meant) <= (0.01 if near else 1e-6) * max(abs(meant), 1e-9)
 
 
-def gather_one(job: tuple[Path, int, Path]) -> str:
+def gather_one(job: tuple[Path, int, Path, bool]) -> str:
     torch.set_num_threads(1)
     try:
         return gather(*job)
@@ -199,14 +231,16 @@ def gather_one(job: tuple[Path, int, Path]) -> str:
         return f"{job[0].name}: {type(error).__name__}: {error}"
 
 
-def gather_all(folder: Path, jobs: int, turns: int, every: int, kept: bool) -> None:
+def gather_all(folder: Path, jobs: int, turns: int, every: int, *, kept: bool, silent: bool) -> None:
     """Spoil all tables that may be learned from, several times each."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [path for path in corpus() if is_kept(path.name) == kept][::every]
     if not kept:
         paths += [Path(f"{MADE}{number:03}") for number in range(0, MADE_TABLES, every)]
-        paths += [corpus_folder().parent / f"{name}.csv.gz" for name in NUMBERS]
-    todo = [(path, turn, folder) for turn in range(turns) for path in paths]
+    todo = [(path, turn, folder, silent) for turn in range(turns) for path in paths]
+    if not kept:
+        measured = [corpus_folder().parent / f"{name}.csv.gz" for name in NUMBERS]
+        todo += [(path, turn, folder, silent) for turn in range(MEASURED_TURNS) for path in measured]
     Random(SEED).shuffle(todo)  # noqa: S311 (an interrupted run leaves a fair sample)
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for done, line in enumerate(pool.imap_unordered(gather_one, todo), 1):
@@ -273,25 +307,19 @@ def begin(examples: Examples, start: Path | None) -> Weigher:
     return weigher
 
 
-def train(weigher: Weigher, examples: Examples, epochs: int, rate: float, apart: Tensor) -> None:
+def train(weigher: Weigher, examples: Examples, asked: argparse.Namespace, apart: Tensor) -> None:
     """Make the weigher foretell best what was done to the tables: shown in an order drawn anew for each epoch, four of
-    them a step."""
-    steps = epochs * (len(examples.tables) // 4)
+    them a step. Three times in ten a network is silent, as at a first look."""
     # Few numbers that are the same for all cells take larger steps.
-    single = [
-        weigher.log_prior,
-        weigher.log_belief,
-        weigher.log_sharing,
-        weigher.excused,
-        weigher.vouching,
-        weigher.by_experts.weight,
-    ]
-    others = [each for each in weigher.parameters() if all(each is not other for other in single)]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": single, "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [rate, 10 * rate], total_steps=steps + 1, pct_start=0.1)
+    few = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.by_experts.weight]
+    few += [weigher.excused, weigher.vouching]
+    others = [each for each in weigher.parameters() if all(each is not other for other in few)]
+    parts: list[dict[str, Any]] = [{"params": others}, {"params": few, "weight_decay": 0.0}]
+    optimiser, rates = torch.optim.AdamW(parts, lr=asked.rate, weight_decay=1e-3), [asked.rate, 10 * asked.rate]
+    steps = asked.epochs * (len(examples.tables) // 4)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rates, total_steps=steps + 1, pct_start=0.1)
     order, start = torch.Generator().manual_seed(SEED), time.perf_counter()
-    for epoch in range(epochs):
+    for epoch in range(asked.epochs):
         total = torch.zeros((), device=weigher.middle.device)
         for step, at in enumerate(torch.randperm(len(examples.tables), generator=order).tolist()):
             silent = float(torch.rand((), generator=order)) < SILENT
@@ -308,21 +336,21 @@ def train(weigher: Weigher, examples: Examples, epochs: int, rate: float, apart:
         say(f"epoch {epoch + 1}: loss {float(total) / len(examples.tables):.4f}, {took:.0f} s")
 
 
-def train_repairs(weigher: RepairWeigher, examples: Examples, device: torch.device, epochs: int = 40) -> None:
-    """How probable hypotheses about wrong cells are, in batches of all tables, each table as weighty as its root."""
+def train_repairs(weigher: RepairWeigher, examples: Examples, device: torch.device, epochs: int = 120) -> None:
+    """How probably cells were meant to say something else, from hypotheses about wrong cells and doubtful right ones.
+
+    All hypotheses count alike: with tables weighed by their root, a tenth fewer were sure, and more of those wrong."""
     if not examples.repairs:
         return
-    torch.manual_seed(SEED)
     figures = torch.cat([each for each, _ in examples.repairs]).float().to(device)
     right = torch.cat([each for _, each in examples.repairs]).float().to(device)
-    weight = torch.cat([torch.full((len(each),), len(each) ** -0.5) for each, _ in examples.repairs]).to(device)
     weigher.middle, weigher.spread = figures.mean(0), figures.std(0).clamp_min(0.05)
     optimiser = torch.optim.AdamW(weigher.parameters(), lr=3e-3, weight_decay=1e-3)
     order = torch.Generator().manual_seed(SEED)
     for _ in range(epochs):
         for batch in torch.randperm(len(figures), generator=order).split(4096):
             batch = batch.to(device)
-            loss = F.binary_cross_entropy_with_logits(weigher(figures[batch]), right[batch], weight[batch])
+            loss = F.binary_cross_entropy_with_logits(weigher(figures[batch]), right[batch])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -384,6 +412,12 @@ def flagged(suspicion: np.ndarray, fdr: float) -> np.ndarray:
     return found
 
 
+def provenance_of(weights: Path) -> dict[str, object]:
+    """Where weights come from, as their file says."""
+    with safe_open(weights, "pt") as file:
+        return cast(dict[str, object], json.loads(file.metadata()["provenance"]))
+
+
 def write(weigher: Weigher, target: Path, provenance: dict[str, object]) -> None:
     """The weights with their provenance."""
     tensors = {name: value.detach().cpu().half().contiguous() for name, value in weigher.state_dict().items()}
@@ -392,13 +426,14 @@ def write(weigher: Weigher, target: Path, provenance: dict[str, object]) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("words", "gather", "train"))
+    parser.add_argument("what", choices=("words", "gather", "train", REPAIRS))
     parser.add_argument("work", type=Path, nargs="?")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--silent", action="store_true", help="gather evidence at a first look, without networks")
     parser.add_argument("--report", type=Path)
     parser.add_argument("--rate", type=float, default=2e-3, help="of learning, at its highest")
     parser.add_argument("--start", type=Path, help="weights to go on from")
@@ -411,20 +446,22 @@ def main() -> None:
         learn_words()
         return
     if asked.what == "gather":
-        gather_all(asked.work, asked.jobs, asked.turns, asked.every, asked.kept)
+        gather_all(asked.work, asked.jobs, asked.turns, asked.every, kept=asked.kept, silent=asked.silent)
         return
     paths = sorted(asked.work.glob("*.npz"))
     aside = [path for path in paths if asked.aside and is_aside(path.name)]
     examples = Examples([path for path in paths if path not in set(aside)], device)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
-    weigher = begin(examples, asked.start)
-    before = {name: value.clone() for name, value in weigher.state_dict().items()}
-    train(weigher, examples, asked.epochs, asked.rate, third if asked.unseen else third[:0])
-    if (
-        asked.start
-    ):  # halfway between old and new weights both old and new tables are judged well (Wortsman et al. 2022)
-        weigher.load_state_dict({name: (value + before[name]) / 2 for name, value in weigher.state_dict().items()})
-    train_repairs(weigher.repairs, examples, device)
+    weigher = begin(examples, WEIGHTS if asked.what == REPAIRS else asked.start)
+    if asked.what == REPAIRS:
+        torch.manual_seed(SEED)
+        weigher.repairs = RepairWeigher(len(FIGURES)).to(device)  # from nothing
+        train_repairs(weigher.repairs, examples, device)
+    else:
+        before = {name: value.clone() for name, value in weigher.state_dict().items()}
+        train(weigher, examples, asked, third if asked.unseen else third[:0])
+        if asked.start:  # halfway old and new tables are both judged well (Wortsman et al. 2022)
+            weigher.load_state_dict({name: (value + before[name]) / 2 for name, value in weigher.state_dict().items()})
     provenance = {
         "evidence": NAMES,
         "families": FAMILIES,
@@ -434,6 +471,8 @@ def main() -> None:
         "start": asked.start and hashlib.sha256(asked.start.read_bytes()).hexdigest(),
         "tables": len(examples.tables),
     }
+    if asked.what == REPAIRS:  # all else stays as it was learned
+        provenance = provenance_of(WEIGHTS) | {"tables_of_repairs": len(examples.repairs)}
     write(weigher, asked.output, provenance)
     judged = sorted(asked.report.glob("*.npz")) if asked.report else aside
     report(weigher, Examples(judged, device) if judged else examples)

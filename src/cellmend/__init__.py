@@ -35,25 +35,14 @@ __all__ = [
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-_HOMES = {
-    "CellMender": "estimator",
-    "CellmendError": "errors",
-    "ModelFileError": "errors",
-    "PAPER": "settings",
-    "Schema": "table.schema",
-    "SchemaError": "errors",
-    "SchemaWarning": "errors",
-    "SettingError": "errors",
-    "TableError": "errors",
-    "load": "estimator",
-}
+_HOMES = {"CellMender": "estimator", "PAPER": "settings", "Schema": "table.schema", "load": "estimator"}  # or errors
 
 
 def __getattr__(name: str) -> Any:
     """Names are imported when first used, so that `import cellmend` and `--help` are fast."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'cellmend' has no attribute {name!r}")
-    return getattr(import_module(f"cellmend.{_HOMES[name]}"), name)
+    return getattr(import_module(f"cellmend.{_HOMES.get(name, 'errors')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,49 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cellmend
-from cellmend.console import Teller, say, say_failed
+from cellmend import options
+from cellmend.console import QuietOption, Teller, say, say_failed
 from cellmend.errors import CellmendError
-from cellmend.options import (
-    FDR,
-    AddressOption,
-    DecimalOption,
-    DecisionsOption,
-    DelimiterOption,
-    DeviceOption,
-    DryRunOption,
-    EncodingOption,
-    EngineOption,
-    FailIfOption,
-    FdrOption,
-    ForceOption,
-    FormatsOption,
-    HeaderRowOption,
-    JsonOption,
-    ModelOption,
-    OutputOption,
-    PlaceOption,
-    ProtectOption,
-    QuietOption,
-    RepairFromOption,
-    RulesOption,
-    SchemaOption,
-    SeedOption,
-    SheetOption,
-    SuspicionOption,
-    TableArgument,
-    TimeOption,
-    TopOption,
-    WorkersOption,
-    caution_of,
-    fail_for,
-    file_options,
-    loaded,
-    new_mender,
-    run_options,
-    threshold_of,
-    watch_of,
-    with_rules,
-)
 from cellmend.review.commands import apply, review
 from cellmend_bench.commands import bench
 
@@ -98,7 +59,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def cellmend_itself(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -112,116 +73,106 @@ def options(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("cellmend-demo"),
-    seed: SeedOption = 0,
-    device: DeviceOption = "auto",
-    force: ForceOption = False,
+    seed: options.SeedOption = 0,
+    device: options.DeviceOption = "auto",
+    force: options.ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find real typing errors in the built-in diamonds table, in under a minute."""
-    with (files("cellmend") / "data" / "diamonds.csv.gz").open("rb") as file:
-        packed = file.read()
     from cellmend import jobs
-    from cellmend.files.formats import read_packed
+    from cellmend.files.formats import read_bytes
 
-    wanted = jobs.Cleaning(output, threshold_of(None, None, None), force=force)
-    source, mender = read_packed(packed, "diamonds.csv"), new_mender(None, seed, device, None, quiet)
+    packed = (files("cellmend") / "data" / "diamonds.csv.gz").read_bytes()
+    source = replace(read_bytes(packed, "diamonds.csv.gz"), name="diamonds.csv")
+    wanted = jobs.Cleaning(output, options.ThresholdOptions().threshold(), force=force)
+    mender = options.new_mender(None, None, seed, device, None, quiet)
     Teller(quiet).job(*jobs.clean(source, mender, wanted))
 
 
 @app.command()
+@options.with_groups
 def clean(
-    table: TableArgument,
+    table: options.TableArgument,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write to. [default: NAME-cleaned]")
     ] = None,
-    fdr: FdrOption = None,
-    suspicion: SuspicionOption = None,
-    top: TopOption = None,
-    repair_from: RepairFromOption = None,
-    protect: ProtectOption = None,
-    dry_run: DryRunOption = False,
-    schema: SchemaOption = None,
-    rules: RulesOption = None,
-    formats: FormatsOption = False,
-    seed: SeedOption = 0,
-    fail_if: FailIfOption = None,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    device: DeviceOption = "auto",
-    time_limit: TimeOption = None,
-    decisions: DecisionsOption = None,
+    flags: options.ThresholdOptions,
+    cautious: options.CautionOptions,
+    dry_run: options.DryRunOption = False,
+    schema: options.SchemaOption = None,
+    rules: options.RulesOption = None,
+    formats: options.FormatsOption = False,
+    seed: options.SeedOption = 0,
+    fail_if: options.FailIfOption = None,
+    file: options.FileOptions,
+    decimal: options.DecimalOption = None,
+    device: options.DeviceOption = "auto",
+    time_limit: options.TimeOption = None,
+    decisions: options.DecisionsOption = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Model file, in place of fitting one.")] = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    teller: Teller,
 ) -> None:
     """Find and repair the wrong cells of a table: findings.csv, a repaired copy, report.html and model.cellmend."""
     from cellmend import jobs, large_jobs, streaming
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, threshold = Teller(quiet, as_json), threshold_of(fdr, suspicion, top)
+    asked, threshold = file.asked(), flags.threshold()
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
     place = None if table == "-" else table
     wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
-    caution, watch = caution_of(repair_from, protect), watch_of(fail_if)
+    caution, watch = cautious.caution(), options.watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    fresh = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
-    mender = fresh.set_params(decimal=decimal) if model is None else loaded(model, device, quiet)
+    fresh = options.new_mender(schema, rules, seed, device, time_limit, teller.quiet)
+    mender = fresh.set_params(decimal=decimal) if model is None else options.loaded(model, device, teller.quiet)
     mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
-        done, notes = large_jobs.clean_stream(source, mender, wanted, large_jobs.Run(device=device, shown=not quiet))
+        run = large_jobs.Run(device=device, shown=not teller.quiet)
+        done, notes = large_jobs.clean_stream(source, mender, wanted, run)
         teller.notes(notes)
         teller.repaired(done, threshold, large_jobs.written_of_stream(wanted), copied=not dry_run)
-        fail_for(watch.reasons(findings=done.flagged))
+        options.fail_for(watch.reasons(findings=done.flagged))
     else:
         job, written = jobs.clean(source, mender, wanted)
         teller.job(job, written, copied=not dry_run)
-        fail_for(watch.reasons(findings=job.findings))
+        options.fail_for(watch.reasons(findings=job.findings))
 
 
 # ---------------------------------------------------------------- one step at a time
 
 
 @app.command()
+@options.with_groups
 def fit(
-    table: TableArgument,
-    model: ModelOption,
-    schema: SchemaOption = None,
-    rules: RulesOption = None,
-    engine: EngineOption = "here",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
-    seed: SeedOption = 0,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    device: DeviceOption = "auto",
-    time_limit: TimeOption = None,
+    table: options.TableArgument,
+    model: options.ModelOption,
+    *,
+    schema: options.SchemaOption = None,
+    rules: options.RulesOption = None,
+    engine: options.EngineOptions,
+    seed: options.SeedOption = 0,
+    file: options.FileOptions,
+    decimal: options.DecimalOption = None,
+    device: options.DeviceOption = "auto",
+    time_limit: options.TimeOption = None,
     keep_rows: Annotated[
         int, typer.Option("--keep-rows", min=0, help="Rows kept in the model, so that updates forget less.")
     ] = 0,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    teller: Teller,
 ) -> None:
     """Learn what clean rows look like and keep it as a model, for newer data."""
     from cellmend import jobs, large_jobs, streaming
     from cellmend.files import results
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, run = Teller(quiet, as_json), run_options(engine, address, workers, device, quiet)
+    asked, run = file.asked(), engine.run(device, teller.quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = with_rules(new_mender(schema, seed, device, time_limit, quiet), rules)
+    mender = options.new_mender(schema, rules, seed, device, time_limit, teller.quiet)
     mender.set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
-        if engine == "ray":
+        if run.engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
             rows, notes = stream.rows, large_jobs.fit_together(stream, mender, model, run)
         else:
@@ -232,31 +183,28 @@ def fit(
 
 
 @app.command()
+@options.with_groups
 def update(
-    table: TableArgument,
-    model: ModelOption,
+    table: options.TableArgument,
+    model: options.ModelOption,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
     ] = None,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    device: DeviceOption = "auto",
-    time_limit: TimeOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    file: options.FileOptions,
+    device: options.DeviceOption = "auto",
+    time_limit: options.TimeOption = None,
+    force: options.ForceOption = False,
+    teller: Teller,
 ) -> None:
     """Teach a model new rows, and new levels of categories, without forgetting the old ones."""
     from cellmend import jobs, streaming
     from cellmend.files import results
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, target = Teller(quiet, as_json), output or model
+    asked, target = file.asked(), output or model
     results.check_outputs([target], force=force or target == model)
     start = time.perf_counter()
-    mender = loaded(model, device, quiet)
+    mender = options.loaded(model, device, teller.quiet)
     allowed = mender.time_limit
     with streaming.copies_for("") as copies:
         with teller.reading(table):
@@ -267,20 +215,17 @@ def update(
 
 
 @app.command()
+@options.with_groups
 def score(
-    table: TableArgument,
-    model: ModelOption,
-    output: PlaceOption,
-    engine: EngineOption = "here",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
-    fail_if: FailIfOption = None,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    device: DeviceOption = "auto",
-    force: ForceOption = False,
+    table: options.TableArgument,
+    model: options.ModelOption,
+    output: options.PlaceOption,
+    *,
+    engine: options.EngineOptions,
+    fail_if: options.FailIfOption = None,
+    file: options.FileOptions,
+    device: options.DeviceOption = "auto",
+    force: options.ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write the suspicion of every cell, and a score for every row, by a model; of large tables in pieces.
@@ -291,9 +236,8 @@ def score(
     from cellmend.files import places, results
     from cellmend.streaming.scores import write_scores
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, run = Teller(quiet), run_options(engine, address, workers, device, quiet, output)
-    watch = watch_of(fail_if)
+    asked, run = file.asked(), engine.run(device, quiet, output)
+    teller, watch = Teller(quiet), options.watch_of(fail_if)
     with streaming.copies_for(output) as copies:
         if places.names_folder(output):
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -302,7 +246,7 @@ def score(
             found = large_jobs.score_stream(stream, model, output, run)
         else:
             results.check_outputs([Path(output)], force=force)
-            mender = loaded(model, device, quiet)
+            mender = options.loaded(model, device, quiet)
             with teller.reading(table):
                 source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE, asked=asked)
             if isinstance(source, streaming.Stream):
@@ -310,40 +254,32 @@ def score(
             compared = watch.moved or not quiet
             found = write_scores(source, mender, Path(output), shown=not quiet, compared=compared)
     teller.notes(found.notes)
-    fail_for(watch.reasons(moved=list(found.moved)))
+    options.fail_for(watch.reasons(moved=list(found.moved)))
 
 
 @app.command()
+@options.with_groups
 def repair(
-    table: TableArgument,
-    model: ModelOption,
-    output: PlaceOption,
-    fdr: FdrOption = None,
-    suspicion: SuspicionOption = None,
-    top: TopOption = None,
-    repair_from: RepairFromOption = None,
-    protect: ProtectOption = None,
-    dry_run: DryRunOption = False,
-    engine: EngineOption = "here",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
-    fail_if: FailIfOption = None,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    device: DeviceOption = "auto",
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    table: options.TableArgument,
+    model: options.ModelOption,
+    output: options.PlaceOption,
+    *,
+    flags: options.ThresholdOptions,
+    cautious: options.CautionOptions,
+    dry_run: options.DryRunOption = False,
+    engine: options.EngineOptions,
+    fail_if: options.FailIfOption = None,
+    file: options.FileOptions,
+    device: options.DeviceOption = "auto",
+    force: options.ForceOption = False,
+    teller: Teller,
 ) -> None:
     """Write a repaired copy of a table, in its own format, by a model; into a folder of any size, with the findings."""
     from cellmend import jobs, large_jobs, streaming
     from cellmend.files import places, results
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    run, threshold = run_options(engine, address, workers, device, quiet, output), threshold_of(fdr, suspicion, top)
-    teller, caution, watch = Teller(quiet, as_json), caution_of(repair_from, protect), watch_of(fail_if)
+    asked, run = file.asked(), engine.run(device, teller.quiet, output)
+    threshold, caution, watch = flags.threshold(), cautious.caution(), options.watch_of(fail_if)
     if places.names_folder(output):
         wanted = large_jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
@@ -352,35 +288,31 @@ def repair(
                 large_jobs.start_anew(output)
             done = large_jobs.repair_stream(stream, model, wanted, run)
         teller.repaired(done, threshold, wanted.written, copied=not dry_run)
-        fail_for(watch.reasons(findings=done.flagged))
+        options.fail_for(watch.reasons(findings=done.flagged))
     else:
         written = jobs.files_of_repair(Path(output), dry_run=dry_run)
         results.check_outputs(list(written), force=force)
-        mender = loaded(model, device, quiet).set_params(**caution.settings())
+        mender = options.loaded(model, device, teller.quiet).set_params(**caution.settings())
         job = _judge(table, asked, mender, model, threshold, teller)
         for path, write in written.items():
             write(job, path)
         teller.job(job, list(written), findings=False, copied=not dry_run)
-        fail_for(watch.reasons(findings=job.findings))
+        options.fail_for(watch.reasons(findings=job.findings))
 
 
 @app.command()
+@options.with_groups
 def report(
-    table: TableArgument,
-    model: ModelOption,
-    output: OutputOption = Path("report.html"),
-    fdr: FdrOption = None,
-    suspicion: SuspicionOption = None,
-    top: TopOption = None,
-    fail_if: FailIfOption = None,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    device: DeviceOption = "auto",
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    table: options.TableArgument,
+    model: options.ModelOption,
+    *,
+    output: options.OutputOption = Path("report.html"),
+    flags: options.ThresholdOptions,
+    fail_if: options.FailIfOption = None,
+    file: options.FileOptions,
+    device: options.DeviceOption = "auto",
+    force: options.ForceOption = False,
+    teller: Teller,
 ) -> None:
     """Write one HTML page about a table, by a model."""
     from cellmend.files import results
@@ -388,32 +320,26 @@ def report(
     if output == Path("-"):
         raise typer.BadParameter("A report is a file; -o must name one.")
     results.check_outputs([output], force=force)
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, threshold, watch = Teller(quiet, as_json), threshold_of(fdr, suspicion, top), watch_of(fail_if)
-    job = _judge(table, asked, loaded(model, device, quiet), model, threshold, teller)
+    asked, threshold, watch = file.asked(), flags.threshold(), options.watch_of(fail_if)
+    job = _judge(table, asked, options.loaded(model, device, teller.quiet), model, threshold, teller)
     job.write_report(output)
     teller.job(job, [output], findings=False, copied=False)
-    fail_for(watch.reasons(findings=job.findings))
+    options.fail_for(watch.reasons(findings=job.findings))
 
 
 @app.command()
-def schema(
-    table: TableArgument,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-) -> None:
+@options.with_groups
+def schema(table: options.TableArgument, *, file: options.FileOptions) -> None:
     """Print the kind of every column, to be edited and given back with --schema."""
     from cellmend.files.formats import read_file
     from cellmend.table.reader import guess_schema
 
-    typer.echo(str(guess_schema(read_file(table, file_options(sheet, header_row, delimiter, encoding)).table)))
+    typer.echo(str(guess_schema(read_file(table, file.asked()).table)))
 
 
 @app.command()
 def rules(
-    table: TableArgument,
+    table: options.TableArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
     export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
 ) -> None:
@@ -431,39 +357,36 @@ def rules(
 
 
 @app.command()
+@options.with_groups
 def evaluate(
-    table: TableArgument,
+    table: options.TableArgument,
+    *,
     share: Annotated[float, typer.Option(help="Share of the cells that get errors.")] = 0.02,
-    fdr: FdrOption = None,
+    fdr: options.FdrOption = None,
     baselines: Annotated[
         str, typer.Option("--baselines", help='Other methods to compare with, such as "Marginals,LightGBM,RVAE".')
     ] = "",
-    schema: SchemaOption = None,
-    seed: SeedOption = 0,
-    sheet: SheetOption = None,
-    header_row: HeaderRowOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    device: DeviceOption = "auto",
-    time_limit: TimeOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    schema: options.SchemaOption = None,
+    seed: options.SeedOption = 0,
+    file: options.FileOptions,
+    decimal: options.DecimalOption = None,
+    device: options.DeviceOption = "auto",
+    time_limit: options.TimeOption = None,
+    teller: Teller,
 ) -> None:
     """Put known errors into your own table, and show how well they are found and repaired; the file is not changed."""
     from cellmend import jobs
     from cellmend.evaluation.evaluation import evaluate as evaluate_table
     from cellmend.files.formats import read_file
 
-    asked = file_options(sheet, header_row, delimiter, encoding)
-    teller, names = Teller(quiet, as_json), [name.strip() for name in baselines.split(",") if name.strip()]
+    names = [name.strip() for name in baselines.split(",") if name.strip()]
+    asked = file.asked()
     with teller.reading(table):
         source = read_file(table, asked)
-    mender = new_mender(schema, seed, device, time_limit, quiet).set_params(decimal=decimal)
+    mender = options.new_mender(schema, None, seed, device, time_limit, teller.quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
-        found = evaluate_table(
-            source.table, mender=mender, share=share, seed=seed, fdr=FDR if fdr is None else fdr, baselines=names
-        )
+        allowed = options.FDR if fdr is None else fdr
+        found = evaluate_table(source.table, mender=mender, share=share, seed=seed, fdr=allowed, baselines=names)
     teller.evaluation(found, notes)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SHOWN = 25  # findings printed
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
+
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 
 stderr = Console(stderr=True)
 
@@ -57,10 +59,10 @@ def _sentence(error: CellmendError | OSError | MemoryError) -> str:
 
 @dataclass(frozen=True)
 class Teller:
-    """Tells what came of a command, as the user wants to hear it."""
+    """Tells what came of a command, as the user wants to hear it; its fields are options."""
 
-    quiet: bool = False
-    as_json: bool = False
+    quiet: QuietOption = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False
 
     @contextmanager
     def reading(self, table: str) -> Iterator[None]:

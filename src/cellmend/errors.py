@@ -62,20 +62,8 @@ class InjectionError(CellmendError, ValueError):
     """A table without a cell that an error could be put into."""
 
 
-class ResultsError(CellmendError, ValueError):
-    """A results file that holds nothing to report."""
-
-
-class MissingDatasetError(CellmendError, LookupError):
-    """A table of the benchmark that is not there."""
-
-
 class MissingExtraError(CellmendError, ImportError):
     """An optional part that is not installed."""
-
-
-class UnknownNameError(CellmendError, ValueError):
-    """An experiment or a method that does not exist."""
 
 
 class SchemaWarning(UserWarning):

@@ -171,9 +171,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self, X: Any, *, fdr: float | None = None, suspicion: float | None = None, top: int | None = None
     ) -> Mended:
         """Fit to X and mend it, read and encoded once; which cells are flagged: see `findings`."""
-        encoded = self._learn(X)
+        judge, encoded = self._learn(X)
         threshold = Threshold.of(fdr, suspicion, top, otherwise=self.threshold)
-        return Finder(Judge(self.model_, self.settings())).mend(encoded, threshold, impute=self.impute)
+        return Finder(judge).mend(encoded, threshold, impute=self.impute)
 
     def update(self, X: Any) -> Self:
         """Learn from the new rows X, too, and keep what was learned before; X is dirty, as when fitting.
@@ -408,12 +408,13 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         validate_data(self, frame.native, reset=True, skip_check_array=True)
         return TableReader.fit(frame, self.schema, self.rules, self.decimal)
 
-    def _learn(self, X: Any) -> EncodedTable:
+    def _learn(self, X: Any) -> tuple[Judge, EncodedTable]:
         settings, start = self.settings(), time.perf_counter()
         reader, table = self.read_to_fit(X)
         refuse_unknown(settings.protect, table.names)
-        self.model_, encoded = learn(reader, table, settings.since(start))
-        return encoded
+        judge, encoded = learn(reader, table, settings.since(start))
+        self.model_ = judge.model
+        return judge, encoded
 
     def _read(self, X: Any, *, rows_alone: bool = False) -> ReadTable:
         check_is_fitted(self)

@@ -24,24 +24,17 @@ from cellmend.files.places import STDIN
 from cellmend.files.results import result_folder
 from cellmend.findings.finding import Finding, Mended
 from cellmend.report.columns import checked_by_itself
-from cellmend.report.lines import write_findings
 from cellmend.report.page import Facts, write_report
 from cellmend.report.portrait import Pictured
-from cellmend.report.rows import Rows
+from cellmend.report.rows import Rows, write_findings
 from cellmend.settings import Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.newer import compare
+from cellmend.streaming.scores import compare
 from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
-from cellmend.table.notation import (
-    describe_columns,
-    describe_together,
-    learn_notations,
-    tidy,
-    understand,
-)
+from cellmend.table.notation import describe_columns, describe_together, learn_notations, tidy, understand
 from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
@@ -72,7 +65,6 @@ class Job:
 
     @property
     def repaired(self) -> int:
-        """How many cells have a repair."""
         return sum(finding.repair is not None for finding in self.mended.found)
 
     def summary(self) -> dict[str, Any]:

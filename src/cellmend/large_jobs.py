@@ -9,7 +9,7 @@ from pathlib import Path
 from cellmend.errors import SettingError
 from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile
-from cellmend.files.origin import Origin
+from cellmend.files.origin import Origin, digest_of
 from cellmend.files.places import absolute
 from cellmend.files.results import check_folder, only_run, size_of
 from cellmend.jobs import MODEL, Cleaning, fit_large, judge, kept_warnings
@@ -17,12 +17,10 @@ from cellmend.progress import progress
 from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform
-from cellmend.streaming.newer import NewRows, compare
+from cellmend.streaming.scores import NewRows, compare
 from cellmend.streaming.streams import Stream, head
-from cellmend.streaming.tasks import Task, clear, count, cutoff, digest_of, load_once, profile_of, run
-from cellmend.table.notation import (
-    notations_to_json,
-)
+from cellmend.streaming.tasks import Task, clear, count, cutoff, load_once, profile_of, run
+from cellmend.table.notation import notations_to_json
 from cellmend.table.reader import others
 
 
@@ -57,14 +55,17 @@ class Run:
 
                 engines.run(task, stream, show_rows, address=self.address, workers=self.workers)
 
-    def task(self, what: str, stream: Stream, model: Path, output: str) -> Task:
-        """A task with plain values for a worker anywhere; refuses a table that does not fit the model."""
+    def task(self, what: str, stream: Stream, model: Path, output: str) -> tuple[Task, dict[str, str]]:
+        """A task with plain values for a worker anywhere, and which columns are written otherwise than learned.
+
+        Refuses a table that does not fit the model.
+        """
         digest = digest_of(model)
         mender = load_once(model, self.device, digest)
         adapted, otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))
         task = Task(what, stream.url, stream.names, absolute(output), str(model.resolve()), digest, self.device)
         notations = {name: adapted.model_.reader.notations[name] for name in otherwise}
-        return replace(task, notations=notations_to_json(notations))
+        return replace(task, notations=notations_to_json(notations)), otherwise
 
 
 def written_of_stream(wanted: Cleaning) -> list[str]:
@@ -108,26 +109,24 @@ def score_stream(stream: Stream, model: Path, output: str, how: Run) -> NewRows:
 
     Returns what a person should know about the whole table.
     """
-    task = how.task("score", stream, model, output)
+    task, otherwise = how.task("score", stream, model, output)
     how.work(task, stream, "Scoring")
     mender = load_once(model, how.device, task.digest)
-    otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
     return compare(mender, stream.names, profile_of(task, stream), otherwise)
 
 
 def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> Repaired:
     """Findings in the folder `findings`, and the table with its repairs in `repaired`."""
     output, threshold = wanted.output, wanted.threshold
-    find = replace(how.task("find", stream, model, f"{output}/findings"), caution=wanted.caution)
-    find = find if threshold.suspicion is None else replace(find, least=threshold.suspicion)
+    find, otherwise = how.task("find", stream, model, f"{output}/findings")
+    find = replace(find, caution=wanted.caution, least=threshold.suspicion or find.least)
     how.work(find, stream, "Finding")
     least = cutoff(find.output, threshold)
     if not wanted.dry_run:
         repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
         how.work(repair, stream, "Repairing")
-    mender = load_once(model, how.device, find.digest)
-    otherwise = mender.adapted_to(conform(head(stream), mender, stream.name))[1]
-    notes = NewRows(otherwise, extra=tuple(others(stream.names, mender.names_ or []))).notes
+    names = load_once(model, how.device, find.digest).names_ or []
+    notes = NewRows(otherwise, extra=tuple(others(stream.names, names))).notes
     return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least), notes)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -26,100 +31,151 @@ TABLE_HELP = (
 TableArgument = Annotated[str, typer.Argument(help=f"{TABLE_HELP}; also s3://, gs://, abfs:// or hdfs://")]
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="Model file.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")]
-PlaceOption = Annotated[
-    str,
-    typer.Option("--output", "-o", help="File to write, or a folder for tables of any size; - for standard output."),
-]
-EngineOption = Annotated[str, typer.Option(help="here, or ray for a cluster.")]
-AddressOption = Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. [default: this machine]")]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes at once, with --engine ray. [default: all]")]
 FdrOption = Annotated[
     float | None,
     typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. [default: {FDR}]"),
 ]
-SuspicionOption = Annotated[float | None, typer.Option(help="Flag cells of at least this suspicion, e.g. 0.9.")]
-TopOption = Annotated[int | None, typer.Option(min=1, help="Flag this many cells, the most suspicious ones.")]
-RepairFromOption = Annotated[
-    float | None,
-    typer.Option(
-        "--repair-from", help="Change only cells whose repair is at least this probable. [default: 0.9, or the model's]"
-    ),
-]
-ProtectOption = Annotated[
-    list[str] | None, typer.Option("--protect", help="Flag cells of this column, but never change it; may be repeated.")
+PlaceOption = Annotated[
+    str,
+    typer.Option("--output", "-o", help="File to write, or a folder for tables of any size; - for standard output."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Write findings and report only: nothing is changed.")]
-FailIfOption = Annotated[
-    list[str] | None,
-    typer.Option("--fail-if", help="Exit with 3 if: findings>20; or of score: moved."),
-]
-SheetOption = Annotated[str | None, typer.Option("--sheet", help="Of a workbook: name or number. [default: the first]")]
-HeaderRowOption = Annotated[
-    int | None, typer.Option("--header-row", min=1, help="Row of the file with the names. [default: found out]")
-]
-DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Between fields of CSV. [default: found out]")]
-EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of CSV, such as cp1252. [default: found out]")]
-DecimalOption = Annotated[
-    str | None, typer.Option("--decimal", help="Mark of decimals in text, . or a comma. [default: found out]")
-]
-SchemaOption = Annotated[
-    Path | None, typer.Option("--schema", help="YAML file with kinds of columns, see `cellmend schema`.")
-]
+FailIfOption = Annotated[list[str] | None, typer.Option(help="Exit with 3 if: findings>20; or of score: moved.")]
+DecimalOption = Annotated[str | None, typer.Option(help="Mark of decimals in text, . or a comma. [default: found out]")]
+SchemaOption = Annotated[Path | None, typer.Option(help="YAML file with kinds of columns, see `cellmend schema`.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-TimeOption = Annotated[float | None, typer.Option("--time-limit", min=0.001, help="Seconds that fitting may take.")]
+TimeOption = Annotated[float | None, typer.Option(min=0.001, help="Seconds that fitting may take.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
 ]
-RulesOption = Annotated[
-    Path | None, typer.Option("--rules", help="YAML file with the rules that hold, see `cellmend rules`.")
-]
+RulesOption = Annotated[Path | None, typer.Option(help="YAML file with the rules that hold, see `cellmend rules`.")]
 DecisionsOption = Annotated[
-    Path | None, typer.Option("--decisions", help="JSON lines of what people decided about cells; it teaches.")
+    Path | None, typer.Option(help="JSON lines of what people decided about cells; it teaches.")
 ]
+
+
+# ---------------------------------------------------------------- options that go together
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What the user says of a file."""
+
+    sheet: Annotated[str | None, typer.Option(help="Of a workbook: name or number. [default: the first]")] = None
+    header_row: Annotated[
+        int | None, typer.Option(min=1, help="Row of the file with the names. [default: found out]")
+    ] = None
+    delimiter: Annotated[str | None, typer.Option(help="Between fields of CSV. [default: found out]")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of CSV, such as cp1252. [default: found out]")] = None
+
+    def asked(self) -> Asked:
+        """The same, as readers of files take it."""
+        from cellmend.files.layout import Asked
+
+        between = None if self.delimiter is None else self.delimiter.replace("\\t", "\t")
+        if between is not None and len(between.encode()) != 1:
+            raise typer.BadParameter(f"--delimiter must be one plain character; it is {self.delimiter!r}.")
+        return Asked(self.sheet, self.header_row, between, self.encoding)
+
+
+@dataclass(frozen=True)
+class ThresholdOptions:
+    """Which cells are flagged."""
+
+    fdr: FdrOption = None
+    suspicion: Annotated[float | None, typer.Option(help="Flag cells of at least this suspicion, e.g. 0.9.")] = None
+    top: Annotated[int | None, typer.Option(min=1, help="Flag this many cells, the most suspicious ones.")] = None
+
+    def threshold(self) -> Threshold:
+        """The one that was given, or else an expected share of false alarms."""
+        from cellmend.settings import Threshold
+
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        if len(given) > 1:
+            raise typer.BadParameter(f"Only one of {' and '.join(f'--{name}' for name in given)} can be given.")
+        with _wrong_use():
+            return Threshold(**given or {"fdr": FDR})
+
+
+@dataclass(frozen=True)
+class CautionOptions:
+    """Which flagged cells are changed."""
+
+    repair_from: Annotated[
+        float | None,
+        typer.Option(help="Change only cells whose repair is at least this probable. [default: 0.9, or the model's]"),
+    ] = None
+    protect: Annotated[
+        list[str] | None, typer.Option(help="Flag cells of this column, but never change it; may be repeated.")
+    ] = None
+
+    def caution(self) -> Caution:
+        """The same, checked."""
+        from cellmend.settings import Caution
+
+        with _wrong_use():
+            return Caution(self.repair_from, tuple(self.protect or ()))
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where the work is done."""
+
+    engine: Annotated[str, typer.Option(help="here, or ray for a cluster.")] = "here"
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. [default: this machine]")] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes at once, with --engine ray. [default: all]"),
+    ] = None
+
+    def run(self, device: str, quiet: bool, output: str = "") -> Run:
+        """How the work is done; on a cluster the output, if it is not a model, must be a folder."""
+        from cellmend.files import places
+        from cellmend.large_jobs import Run
+
+        if self.engine not in ("here", "ray"):
+            raise typer.BadParameter(f"--engine must be here or ray; it is {self.engine!r}.")
+        if self.engine == "here" and (self.address or self.workers):
+            raise typer.BadParameter("--address and --workers are for --engine ray.")
+        if self.engine == "ray" and not places.names_folder(output):
+            raise typer.BadParameter(f"With --engine ray results are a folder; -o is the file {output}.")
+        return Run(self.engine, self.address, self.workers, device, shown=not quiet)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command for typer: a parameter that is a dataclass stands for the options that its fields are."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        parameters += _options_of(groups[name]) if name in groups else [parameter.replace(annotation=hints[name])]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(group: Any) -> Iterator[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for each in fields(group):
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
 
 
 # ---------------------------------------------------------------- from options to what jobs take
 
 
-def file_options(sheet: str | None, header_row: int | None, delimiter: str | None, encoding: str | None) -> Asked:
-    """What the user says of a file."""
-    from cellmend.files.layout import Asked
-
-    between = None if delimiter is None else delimiter.replace("\\t", "\t")
-    if between is not None and len(between.encode()) != 1:
-        raise typer.BadParameter(f"--delimiter must be one plain character; it is {delimiter!r}.")
-    return Asked(sheet, header_row, between, encoding)
-
-
-def run_options(
-    engine: str, address: str | None, workers: int | None, device: str, quiet: bool, output: str = ""
-) -> Run:
-    """How the work is done; on a cluster the output, if it is not a model, must be a folder."""
-    from cellmend.files import places
-    from cellmend.large_jobs import Run
-
-    if engine not in ("here", "ray"):
-        raise typer.BadParameter(f"--engine must be here or ray; it is {engine!r}.")
-    if engine == "here" and (address or workers):
-        raise typer.BadParameter("--address and --workers are for --engine ray.")
-    if engine == "ray" and not places.names_folder(output):
-        raise typer.BadParameter(f"With --engine ray results are a folder; -o is the file {output}.")
-    return Run(engine, address, workers, device, shown=not quiet)
-
-
-def threshold_of(fdr: float | None, suspicion: float | None, top: int | None) -> Threshold:
-    """Which cells are flagged."""
-    from cellmend.settings import Threshold
-
-    given = {name: v for name, v in {"fdr": fdr, "suspicion": suspicion, "top": top}.items() if v is not None}
-    if len(given) > 1:
-        raise typer.BadParameter(f"Only one of {' and '.join(f'--{name}' for name in given)} can be given.")
+@contextmanager
+def _wrong_use() -> Iterator[None]:
+    """Turns a setting that cannot be into a wrong use of the command."""
     try:
-        return Threshold(**given) if given else Threshold(fdr=FDR)  # type: ignore[arg-type]
+        yield
     except SettingError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -128,10 +184,8 @@ def watch_of(fail_if: list[str] | None) -> FailIf:
     """When a run counts as failed."""
     from cellmend.settings import FailIf
 
-    try:
+    with _wrong_use():
         return FailIf.parse(fail_if or ())
-    except SettingError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def fail_for(reasons: list[str]) -> None:
@@ -141,30 +195,19 @@ def fail_for(reasons: list[str]) -> None:
         raise typer.Exit(FAILED_IF)
 
 
-def caution_of(repair_from: float | None, protect: list[str] | None) -> Caution:
-    """Which flagged cells are changed."""
-    from cellmend.settings import Caution
-
-    try:
-        return Caution(repair_from, tuple(protect or ()))
-    except SettingError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def new_mender(schema: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool) -> CellMender:
-    """A model that is yet to be fitted."""
+def new_mender(
+    schema: Path | None, rules: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool
+) -> CellMender:
+    """A model that is yet to be fitted, with the kinds of columns and the rules in these files."""
     from cellmend.estimator import CellMender
+    from cellmend.table.relations.rules import Rules
     from cellmend.table.schema import Schema
 
     kinds = None if schema is None else Schema.load(schema)
-    return CellMender(schema=kinds, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet)
-
-
-def with_rules(mender: CellMender, rules: Path | None) -> CellMender:
-    """The model, which is to keep to the rules in a file."""
-    from cellmend.table.relations.rules import Rules
-
-    return mender if rules is None else mender.set_params(rules=Rules.load(rules))
+    kept = None if rules is None else Rules.load(rules)
+    return CellMender(
+        schema=kinds, rules=kept, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet
+    )
 
 
 def loaded(model: Path, device: str, quiet: bool) -> CellMender:

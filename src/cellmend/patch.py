@@ -64,15 +64,9 @@ def fixes_of(decisions: Iterable[Decision], table: pa.Table) -> list[Fix]:
     """
     made = [each for each in decisions if each.verdict == WRONG and each.repair is not None]
     key = key_of(table, besides={each.column for each in made})
+    keys = [None if key is None else (key, as_text(table[key][each.row].as_py())) for each in made]
     return [
-        Fix(
-            each.row,
-            each.column,
-            each.value,
-            each.repair or "",
-            None if key is None else (key, as_text(table[key][each.row].as_py())),
-        )
-        for each in made
+        Fix(each.row, each.column, each.value, each.repair or "", own) for each, own in zip(made, keys, strict=True)
     ]
 
 
@@ -142,8 +136,11 @@ def apply_patch(patch: Path, source: TableFile, path: Path) -> Applied:
 
 def fitting(fixes: Sequence[Fix], table: pa.Table) -> tuple[list[Fix], list[Refusal]]:
     """The fixes whose cells still hold the old values, with the rows they are in now, and those that are refused."""
-    rows, fit, refused = _rows(fixes, table), list[Fix](), list[Refusal]()
-    for fix, row in zip(fixes, rows, strict=True):
+    wanted = {fix.key[0] for fix in fixes if fix.key} & {*table.column_names}
+    keys = {key: _places(table, key, fixes) for key in wanted}
+    fit, refused = list[Fix](), list[Refusal]()
+    for fix in fixes:
+        row = _row(fix, table, keys)
         if isinstance(row, str):
             refused.append(Refusal(fix, row))
             continue
@@ -160,14 +157,6 @@ def fitting(fixes: Sequence[Fix], table: pa.Table) -> tuple[list[Fix], list[Refu
     return fit, refused
 
 
-def _rows(fixes: Sequence[Fix], table: pa.Table) -> list[int | str]:
-    """The row of each fix, or why it has none."""
-    found = {
-        key: _places(table, key, fixes) for key in {fix.key[0] for fix in fixes if fix.key} & {*table.column_names}
-    }
-    return [_row(fix, table, found) for fix in fixes]
-
-
 def _places(table: pa.Table, key: str, fixes: Sequence[Fix]) -> dict[str, list[int]]:
     """The rows in which each wanted value of a key stands."""
     wanted = {fix.key[1] for fix in fixes if fix.key and fix.key[0] == key}
@@ -180,6 +169,7 @@ def _places(table: pa.Table, key: str, fixes: Sequence[Fix]) -> dict[str, list[i
 
 
 def _row(fix: Fix, table: pa.Table, keys: dict[str, dict[str, list[int]]]) -> int | str:
+    """The row of a fix, or why it has none."""
     if fix.column not in table.column_names:
         return "the table has no such column"
     if fix.key is None or fix.key[0] not in keys:

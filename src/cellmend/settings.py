@@ -72,11 +72,9 @@ NUMBERS = {
     "threshold": _SHARE,
     "repair_from": _CHANCE,
 }
-
-
 MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "repair_from": _CHANCE, "n": _WHOLE}
+ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "n": _WHOLE}  # by a method
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -89,22 +87,21 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     one_of("weights", settings["weights"], WEIGHTS)
     one_of("outlier", settings["outlier"], OUTLIERS)
     one_of("schedule", settings["schedule"], SCHEDULES)
-    for name, (what, holds) in NUMBERS.items():
-        value = settings[name]
-        if not (isinstance(value, Real) and holds(value)) and not (name in MAY_BE_NONE and value is None):
-            raise SettingError(f"{name} must be {what}; it is {value!r}.")
+    for name in NUMBERS:
+        if settings[name] is not None or name not in MAY_BE_NONE:
+            check_number(name, settings[name])
     if settings["weights"] == "amortized" and settings["hide"]:
         raise SettingError(f'With weights="amortized" hide must be 0; it is {settings["hide"]}.')
     check_method(settings["repair_method"], settings)
 
 
 def check_number(name: str, value: Any) -> Any:
-    """A number that a method was asked with, if it is one that can be.
+    """A number that was set, or that a method was asked with, if it is one that can be.
 
     >>> check_number("fdr", 0.1)
     0.1
     """
-    what, holds = ASKED[name]
+    what, holds = (NUMBERS | ASKED)[name]
     if not (isinstance(value, Real) and holds(value)):
         raise SettingError(f"{name} must be {what}; it is {value!r}.")
     return value
@@ -198,8 +195,8 @@ class Threshold:
     """Which cells are flagged: of at least this suspicion, the `top` most suspicious, or as many as keep the expected
     share of false alarms at `fdr`. One of the three is given.
 
-    >>> Threshold(top=2).flag(np.array([[0.1, 0.9], [0.8, 0.0]])).tolist()
-    [[False, True], [True, False]]
+    >>> Threshold(top=2).cutoff(np.array([[0.1, 0.9], [0.8, 0.0]]))
+    0.8
     """
 
     fdr: float | None = None
@@ -243,14 +240,9 @@ class Threshold:
             own = np.partition(suspicion, suspicion.size - most, axis=None)[-most:]
             levels, flagged, _ = _by_cutoff(own, contradictions)
             enough = levels[flagged >= self.top]
-            return max(
-                float((enough if len(enough) else levels[-1:])[0]), math.ulp(0.0)
-            )  # what is beyond doubt is never flagged
+            cutoff = float((enough if len(enough) else levels[-1:])[0])
+            return max(cutoff, math.ulp(0.0))  # what is beyond doubt is never flagged
         return float(self.suspicion or 0.0)
-
-    def flag(self, suspicion: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which cells are flagged, in the shape of the suspicion."""
-        return suspicion >= self.cutoff(suspicion)
 
 
 @dataclass(frozen=True)

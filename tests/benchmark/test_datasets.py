@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.errors import MissingDatasetError
 from cellmend_bench import datasets
 from cellmend_bench.datasets import (
     CATEGORIES,
@@ -21,6 +20,7 @@ from cellmend_bench.datasets import (
     content_hash,
     load_dataset,
 )
+from cellmend_bench.errors import MissingDatasetError
 
 REAL_DATA = os.environ.get("CELLMEND_DATA")
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from cellmend import CellMender
-from cellmend.errors import MissingDatasetError
 from cellmend_bench.dirt import equal, kind_of_error, load_pair, measure_pair, pairs
+from cellmend_bench.errors import MissingDatasetError
 from cellmend_bench.methods import true_rates
 from tests.conftest import SMALL
 

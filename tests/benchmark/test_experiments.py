@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.errors import UnknownNameError
 from cellmend_bench import experiments, methods
+from cellmend_bench.errors import UnknownNameError
 from cellmend_bench.experiments import EXPERIMENTS, Narrow, groups, plan, run_experiments
 from cellmend_bench.methods import METHODS, Method, choose, dataset_of
 from cellmend_bench.results import Results, Run

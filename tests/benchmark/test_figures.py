@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from cellmend.errors import ResultsError
+from cellmend_bench.errors import ResultsError
 from cellmend_bench.page import write_report
 from cellmend_bench.summaries import averages, p_values, read_results
 

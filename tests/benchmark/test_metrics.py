@@ -9,7 +9,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss
 
-from cellmend.evaluation.metrics import brier, calibration, cell_avprs, repair_errors, row_auc, row_avpr, smse
+from cellmend.evaluation.evaluation import cell_avprs, smse
+from cellmend_bench.metrics import brier, calibration, repair_errors, row_auc, row_avpr
 
 # Four rows, three columns; the last column has no error.
 MASK = np.array([[True, False, False], [False, True, False], [False, False, False], [True, False, False]])

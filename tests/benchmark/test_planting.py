@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cellmend.errors import InjectionError
 from cellmend.evaluation.planting import Planted, plant
-from cellmend.evaluation.vandal import recurring
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.table.notation import learn_notations, understand
+from cellmend_bench.novelty import recurring
 from tests.benchmark.conftest import SCHEMA, people
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -11,14 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from cellmend.cli import app
-from cellmend.errors import MissingDatasetError, MissingExtraError, UnknownNameError
-from cellmend.evaluation.metrics import scores
+from cellmend.errors import MissingExtraError
 from cellmend.evaluation.vandal import RIGHT
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend_bench import judging, wild
+from cellmend_bench.errors import MissingDatasetError, UnknownNameError
 from cellmend_bench.families import is_kept
 from cellmend_bench.foreign import tab_err_errors
 from cellmend_bench.judging import Answer, Spoiled, Task, measure, spoil
+from cellmend_bench.metrics import scores
 from cellmend_bench.results import Outcome
 from cellmend_bench.wild import Plan, kept_tables, main, run_wild
 from cellmend_bench.wild_summary import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 
 from cellmend.decisions.judged import Judged
 from cellmend.decisions.lesson import OTHERS, SPREAD, START, Example, Lesson, Tally, fit_weights, undecided
+from cellmend.table.packing import pack, unpack
 from cellmend.table.readtable import read_typed
 
 ROWS = 60
@@ -68,7 +68,7 @@ def test_whole_rows_are_a_fair_sample_already(judged: Judged) -> None:
 
 def test_an_example_is_the_same_after_a_file(judged: Judged) -> None:
     example = Example.of(judged, 3, 1, wrong=True)
-    assert Example.from_json(json.loads(json.dumps(asdict(example)))) == example
+    assert unpack(Example, json.loads(json.dumps(pack(example)))) == example
     assert example.marks == ("13 lb", "99 aa", "9 a")
 
 

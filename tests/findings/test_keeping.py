@@ -37,6 +37,16 @@ def test_a_repair_that_breaks_a_formula_is_replaced_by_what_it_says() -> None:
     assert "total = count × price" in found.reason
 
 
+def test_a_value_that_its_formula_confirms_is_not_repaired() -> None:
+    table = orders()
+    own = table.loc[3, "total"]
+    reader, read = TableReader.fit(read_frame(table), None)
+    rules = [each for each in reader.relations if isinstance(each, Arithmetic)]
+    (found,) = in_keeping([Finding(3, "total", own, 0.9, 1.11, None, None, "it is odd")], read, rules)
+    assert found.repair is None
+    assert found.reason == "it is odd. Left as it is: total = count × price confirms it"
+
+
 def test_no_order_is_repaired_to_a_day_after_its_delivery() -> None:
     table = orders()
     late = table.loc[5, "delivered"] + pd.Timedelta(days=30)

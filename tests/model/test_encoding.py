@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellmend.errors import SchemaError, TableError
-from cellmend.model.columns import CountColumn, LevelColumn, OrdinalColumn, RealColumn
+from cellmend.model.columns import CountColumn, LevelColumn, RealColumn
 from cellmend.model.encoding import TableEncoder
 from cellmend.table.readtable import read_typed
 from cellmend.table.schema import Column, Schema
@@ -105,13 +105,13 @@ def test_levels_are_recognised_whatever_their_type(fitted, scored, codes) -> Non
 
 
 def test_given_levels_keep_their_order() -> None:
-    column = OrdinalColumn.fit(Column("a", "ordinal", ("S", "M", "L")), chunked(["M", "L"]))
+    column = LevelColumn.fit(Column("a", "ordinal", ("S", "M", "L")), chunked(["M", "L"]))
     np.testing.assert_array_equal(column.encode(chunked(["S", "M", "L"])), [0, 1, 2])
 
 
 def test_ordinal_text_needs_its_levels() -> None:
     with pytest.raises(SchemaError, match="levels must be given in order"):
-        OrdinalColumn.fit(Column("a", "ordinal"), chunked(["S", "M"]))
+        LevelColumn.fit(Column("a", "ordinal"), chunked(["S", "M"]))
 
 
 def test_an_unseen_level_is_observed_and_impossible() -> None:

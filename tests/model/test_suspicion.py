@@ -160,8 +160,8 @@ def test_a_cell_is_believed_as_its_row_is() -> None:
     ratio[:50, :3] = -8.0
     ratio[999, 0] = -8.0
     everything = torch.ones(1000, 6, dtype=torch.bool)
-    found = clean_priors(ratio, everything)
     rates = estimate_rates(ratio, everything, rare=0.0)
+    found = clean_priors(ratio, everything, rates)
     for row, column in [(0, 0), (0, 5), (999, 0), (999, 1), (500, 2)]:
         odds = [0.0 if place == column else each for place, each in enumerate(ratio[row].tolist())]
         wrong = slow_wrong(odds, rates)[0][column]  # the cell itself says nothing

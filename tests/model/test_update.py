@@ -9,7 +9,7 @@ import torch
 
 from cellmend import CellMender, SettingError, load
 from cellmend.errors import TrainingError
-from cellmend.evaluation.metrics import cell_avprs
+from cellmend.evaluation.evaluation import cell_avprs
 from cellmend.model.columns import EncodedColumn, LevelColumn, RealColumn
 from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE, Shape, grow, stack

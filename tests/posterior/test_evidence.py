@@ -19,6 +19,7 @@ from cellmend.posterior.pairs import MISSING
 from cellmend.posterior.posterior import Posterior, context_of, weigh
 from cellmend.posterior.priors import FARTHEST, TOGETHER
 from cellmend.posterior.weigher import FAMILIES, Context, learned
+from cellmend.table.packing import pack, unpack
 from cellmend.table.readtable import DOUBTFUL, read_typed
 
 CELL = (
@@ -152,7 +153,7 @@ def test_probabilities_of_every_cell_sum_to_one() -> None:
 
 def test_a_portrait_and_a_context_survive_json_with_the_same_figures() -> None:
     portrait, coded = Portrait.learn(people())
-    again = Portrait.from_json(json.loads(json.dumps(portrait.to_json())))
+    again = unpack(Portrait, json.loads(json.dumps(pack(portrait))))
     one, two = portrait.figures(coded), again.figures(coded)
     np.testing.assert_array_equal(all_of(one), all_of(two))
     context = context_of(learned(), with_silence(one))
@@ -166,8 +167,8 @@ def test_a_portrait_and_a_context_survive_json_with_the_same_figures() -> None:
 def test_a_first_look_survives_json_and_hides_the_same_cells() -> None:
     table = read_typed(people())
     look, (kept, figures, _) = FirstLook.learn(table, learned())
-    again = FirstLook.from_json(json.loads(json.dumps(look.to_json())))
-    assert again.to_json() == look.to_json()
+    again = unpack(FirstLook, json.loads(json.dumps(pack(look))))
+    assert pack(again) == pack(look)
     seen, found, _ = again.look(table, learned())
     assert seen.understood.equals(kept.understood)
     np.testing.assert_array_equal(all_of(found), all_of(figures))

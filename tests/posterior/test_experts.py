@@ -19,7 +19,7 @@ def table_with(*suspects: Suspect, **more: object) -> ReadTable:
 
 
 def suspect(row: int, column: int, suspicion: float, cause: str) -> Suspect:
-    return Suspect(row, column, suspicion, (), "", True, cause)
+    return Suspect(row, column, suspicion, (), "", cause)
 
 
 def test_an_expert_adds_its_log_odds_above_those_of_any_cell() -> None:

@@ -24,7 +24,8 @@ from cellmend.posterior.meant import (
     told_by_pairs,
 )
 from cellmend.posterior.posterior import Posterior
-from cellmend.posterior.weigher import FAMILIES, learned
+from cellmend.posterior.priors import FARTHEST
+from cellmend.posterior.weigher import FAMILIES, OF_CELL, learned
 from cellmend.table.readtable import Suspect
 from tests.posterior.test_known import known_of
 
@@ -117,23 +118,23 @@ def test_a_usual_text_with_spaces_is_not_trimmed_to_a_rare_one() -> None:
 def test_a_placeholder_is_meant_only_where_the_cell_is_written_nearly_so() -> None:
     assert "near" in meant("unknwn", ["unknown"] * 9 + ["unknwn"])
     assert {each.source for each in asked_of(["unknown"] * 9, "unknwn")} >= {"near"}
-    slip = Suspect(3, 0, 0.9, ("pending", "Rome"), "a slip", True, "replaced")
+    slip = Suspect(3, 0, 0.9, ("pending", "Rome"), "a slip", "replaced")
     found = asked_of(["Rome", "Oslo", "Lima"], "pendng", slip)
     assert [each.meant for each in found if each.source == "slip"] == ["pending", "Rome"]
     assert not any(each.meant == "pending" for each in found if each.source in ("level", "number", "pair"))
 
 
 def test_a_reason_names_the_meaning_that_it_is_given_for() -> None:
-    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "city is Rxme, probably Rome", True, "replaced")
+    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "city is Rxme, probably Rome", "replaced")
     found = {each.meant: each.because for each in asked_of(["Lima"], "Rxme", slip) if each.source == "slip"}
     assert found == {"Rome": "city is Rxme, probably Rome", "Oslo": "probably Oslo"}
 
 
 def test_experts_tell_by_relations_or_slips_and_each_meaning_stands_once_a_source() -> None:
     suspects = (
-        Suspect(3, 0, 0.7, ("Rome",), "the key says so", True, "dependency"),
-        Suspect(3, 0, 0.6, ("Rome", "Oslo"), "a letter", True, "replaced"),
-        Suspect(3, 0, 0.5, ("Rome",), "another letter", True, "swapped"),
+        Suspect(3, 0, 0.7, ("Rome",), "the key says so", "dependency"),
+        Suspect(3, 0, 0.6, ("Rome", "Oslo"), "a letter", "replaced"),
+        Suspect(3, 0, 0.5, ("Rome",), "another letter", "swapped"),
     )
     found = [(each.source, each.meant) for each in asked_of(["Lima", "Bonn", "Kyiv"], "Paris", *suspects)]
     assert sorted(found) == [("relation", "Rome"), ("slip", "Oslo"), ("slip", "Rome")]
@@ -205,15 +206,38 @@ def test_figures_of_hypotheses_by_hand() -> None:
     assert line[0]["own_length"] == pytest.approx(math.log(2))
 
 
-def test_hypotheses_are_weighed_with_the_families_of_their_cell() -> None:
+def test_hypotheses_are_weighed_with_the_log_odds_and_the_families_of_their_cell() -> None:
     logs = np.log(np.full((2, 1, 1 + len(FAMILIES)), 1 / (1 + len(FAMILIES))))
     posterior = Posterior(logs, np.ones((2, 1), dtype=bool))
     cells = [Asked(0, 0, (), None), Asked(1, 0, (), None)]
     figures = [np.zeros((2, len(FIGURES))), np.ones((1, len(FIGURES)))]
     whole = joined(posterior, cells, figures)
-    assert whole.shape == (3, len(FIGURES) + len(FAMILIES))
-    np.testing.assert_allclose(whole[:, len(FIGURES) :], 1 / len(FAMILIES))
+    assert whole.shape == (3, len(FIGURES) + OF_CELL)
+    np.testing.assert_allclose(whole[:, len(FIGURES)], math.log(len(FAMILIES)))  # as probably right as each family
+    np.testing.assert_allclose(whole[:, len(FIGURES) + 1 :], 1 / len(FAMILIES))
     found = weighed(learned().repairs, posterior, cells, figures)
     assert [len(each) for each in found] == [2, 1]
-    assert all(((each > 0) & (each < 1)).all() for each in found)
+    assert all(((each > 0) & (each <= 1)).all() for each in found)
     assert weighed(learned().repairs, posterior, [], []) == []
+
+
+def test_a_hypothesis_is_no_likelier_than_that_its_cell_is_wrong() -> None:
+    """p(meant | wrong) = p(meant) / p(wrong), worked out by hand, and 1 where the weigher says more than that."""
+
+    class Weigher:
+        def chances(self, figures: np.ndarray) -> np.ndarray:
+            return np.array([0.2, 0.9])
+
+    logs = np.log(np.full((1, 1, 1 + len(FAMILIES)), 0.5 / len(FAMILIES)))
+    logs[..., 0] = math.log(0.5)
+    posterior = Posterior(logs, np.ones((1, 1), dtype=bool))
+    (found,) = weighed(Weigher(), posterior, [Asked(0, 0, (), None)], [np.zeros((2, len(FIGURES)))])  # type: ignore[arg-type]
+    np.testing.assert_allclose(found, [0.4, 1.0])
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.3, 0.9999999])
+def test_log_odds_of_a_cell_are_those_of_its_suspicion(chance: float) -> None:
+    logs = np.full((1, 1, 1 + len(FAMILIES)), math.log(chance / len(FAMILIES)))
+    logs[..., 0] = math.log1p(-chance)
+    posterior = Posterior(logs, np.ones((1, 1), dtype=bool))
+    assert posterior.log_odds(0, 0) == pytest.approx(min(math.log(chance) - math.log1p(-chance), FARTHEST))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cellmend.posterior.pairs import MISSING, NAMES, Pairs
 from cellmend.posterior.priors import PARTNERS, UNSEEN
+from cellmend.table.packing import pack, unpack
 
 CODES = st.lists(st.tuples(*[st.sampled_from([MISSING, 0, 1, 2])] * 3), min_size=1, max_size=15)
 
@@ -87,8 +88,8 @@ def test_pairs_are_counted_as_by_hand(rows: list[tuple[int, int, int]]) -> None:
 def test_pairs_survive_json(rows: list[tuple[int, int, int]]) -> None:
     codes = np.array(rows, dtype=np.int64)
     pairs = Pairs.learn(codes, [3, 3, 3])
-    again = Pairs.from_json(pairs.to_json())
-    assert again.to_json() == pairs.to_json()
+    again = unpack(Pairs, pack(pairs))
+    assert pack(again) == pack(pairs)
     np.testing.assert_array_equal(again.evidence(codes), pairs.evidence(codes))
 
 

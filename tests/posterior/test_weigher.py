@@ -22,6 +22,7 @@ from cellmend.posterior.weigher import (
     ABOUT,
     FAMILIES,
     NETWORK,
+    OF_CELL,
     WIDTH,
     Context,
     RepairWeigher,
@@ -291,7 +292,7 @@ def test_numbers_that_the_network_expects_are_excused_as_far_as_it_says() -> Non
 def test_a_hypothesis_is_weighed_by_itself() -> None:
     torch.manual_seed(0)
     repairs = RepairWeigher(4).double()
-    figures = np.random.default_rng(0).normal(size=(5, 4 + COUNT))
+    figures = np.random.default_rng(0).normal(size=(5, 4 + OF_CELL))
     whole = repairs.chances(figures)
     assert ((whole > 0) & (whole < 1)).all()
     np.testing.assert_allclose([repairs.chances(each[None])[0] for each in figures], whole, rtol=1e-12)
@@ -311,7 +312,7 @@ def test_a_context_survives_json_bit_for_bit() -> None:
 def test_the_weights_fit_the_evidence_and_the_hypotheses() -> None:
     weigher = learned()
     assert weigher.middle.shape == (len(NAMES) + len(EXPERTS),)
-    assert weigher.repairs.middle.shape == (len(FIGURES) + len(FAMILIES),)
+    assert weigher.repairs.middle.shape == (len(FIGURES) + OF_CELL,)
     assert weigher.odds.out_features == len(FAMILIES)
     assert all(values.dtype == torch.float64 for values in weigher.state_dict().values())
     assert (weigher.spread > 0).all()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellmend.table.frames import read_frame
+from cellmend.table.packing import pack, unpack
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.formulas import ORDER, PRODUCT, SUM, Formula
@@ -142,7 +143,7 @@ def test_cells_that_keep_a_formula_are_vouched_for_and_others_are_not() -> None:
 
 def test_a_formula_survives_json() -> None:
     for rule in learned(sales())[0]:
-        assert Arithmetic.from_json(json.loads(json.dumps(rule.to_json()))) == rule
+        assert unpack(Arithmetic, json.loads(json.dumps(pack(rule)))) == rule
 
 
 def test_pieces_of_a_table_are_judged_as_the_whole_is() -> None:

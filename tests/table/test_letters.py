@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cellmend.table.explained import CountChances, LearnedTexts, learn_texts
 from cellmend.table.letters import ANY, Letters
+from cellmend.table.packing import pack, unpack
 
 TEXTS = st.lists(st.text(max_size=8), min_size=1, max_size=12, unique=True)
 
@@ -103,7 +104,7 @@ def test_new_texts_are_judged_one_by_one() -> None:
 def test_any_texts_can_be_learned_and_written(counts: dict[str, int]) -> None:
     learned = learn_texts({"x": counts})
     for own in learned.values():
-        again = LearnedTexts.from_json(json.loads(json.dumps(own.to_json())))
+        again = unpack(LearnedTexts, json.loads(json.dumps(pack(own))))
         assert again.verdicts == own.verdicts
         assert all(0 <= verdict.suspicion <= 1 for verdict in own.verdicts.values())
 

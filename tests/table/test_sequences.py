@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cellmend.table.frames import read_frame
+from cellmend.table.packing import pack, unpack
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.order import Order
 from cellmend.table.relations.sequences import Series, learn_sequences
@@ -128,7 +129,7 @@ def test_sequences_keep_silent_where_rows_are_judged_alone() -> None:
 
 def test_a_series_survives_json() -> None:
     for each in series(log())[0]:
-        assert Series.from_json(json.loads(json.dumps(each.to_json()))) == each
+        assert unpack(Series, json.loads(json.dumps(pack(each)))) == each
 
 
 def test_values_in_a_heavy_tail_are_more_usual_than_beside_a_gaussian() -> None:

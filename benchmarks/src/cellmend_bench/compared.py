@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from cellmend.errors import EvaluationError, MissingExtraError, did_you_mean
 from cellmend.estimator import CellMender
-from cellmend.evaluation.evaluation import as_table, follow, measures
-from cellmend.evaluation.metrics import Floats, Mask, cell_avprs
-from cellmend.evaluation.planting import Planted
+from cellmend.evaluation.evaluation import as_table, cell_avprs, follow, measures
+from cellmend.evaluation.planting import Floats, Mask, Planted
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import understand
 from cellmend.table.schema import Schema

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 
 import cellmend
-from cellmend.errors import MissingDatasetError, did_you_mean
+from cellmend.errors import did_you_mean
 from cellmend.files.places import whole_file
 from cellmend.table.schema import Column, Schema
+from cellmend_bench.errors import MissingDatasetError
 
 PAPER_TABLES = ("wine", "adult", "credit_default", "letter")
 ROW_OUTLIER_TABLES = (
@@ -90,7 +91,7 @@ def load_dataset(name: str) -> Dataset:
 
     >>> load_dataset("wien")
     Traceback (most recent call last):
-    cellmend.errors.MissingDatasetError: There is no dataset 'wien'. Did you mean 'wine'?
+    cellmend_bench.errors.MissingDatasetError: There is no dataset 'wien'. Did you mean 'wine'?
     """
     if name not in KNOWN:
         hint = did_you_mean(name, KNOWN) or f" Hint: choose one of {', '.join(KNOWN)}."

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from cellmend.estimator import CellMender
-from cellmend.evaluation.metrics import scores
 from cellmend_bench.dirt import Pair, equal, marked
+from cellmend_bench.metrics import scores
 
 ROWS = (5, 10, 20)  # whole rows that are answered, all in all
 CELLS = (20, 50, 100)  # single cells

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from cellmend.errors import MissingDatasetError
 from cellmend.estimator import CellMender
-from cellmend.evaluation.metrics import scores
 from cellmend.evaluation.vandal_numbers import number
 from cellmend.findings.finding import Mended
+from cellmend_bench.errors import MissingDatasetError
+from cellmend_bench.metrics import scores
 
 MOST_ROWS = 6000  # of a table; of more a fixed sample is taken
 SLIPS = 3  # letters by which a typo differs from what was meant

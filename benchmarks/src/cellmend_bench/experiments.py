@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from cellmend.errors import MissingDatasetError, MissingExtraError, SchemaWarning, UnknownNameError
+from cellmend.errors import MissingExtraError, SchemaWarning
 from cellmend.estimator import CellMender
-from cellmend.evaluation.metrics import all_cells_ap, calibration, cell_avprs, repair_errors, row_auc, row_avpr
+from cellmend.evaluation.evaluation import cell_avprs
 from cellmend.table.schema import Schema
 from cellmend_bench.corruption import LAYOUTS, corrupt
 from cellmend_bench.datasets import FURTHER_TABLES, LAYOUT_TABLES, PAPER_TABLES, ROW_OUTLIER_TABLES, Dataset
 from cellmend_bench.decided import measure_decisions
 from cellmend_bench.dirt import load_pair, measure_pair, pairs
+from cellmend_bench.errors import MissingDatasetError, UnknownNameError
 from cellmend_bench.log import LOG, LOG_ROWS, make_log
 from cellmend_bench.methods import CEILING, METHODS, Setting, choose, dataset_of
+from cellmend_bench.metrics import all_cells_ap, calibration, repair_errors, row_auc, row_avpr
 from cellmend_bench.results import Outcome, Results, Run
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.5)

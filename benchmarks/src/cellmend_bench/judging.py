@@ -15,13 +15,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cellmend.errors import CellmendError
-from cellmend.evaluation.vandal import RIGHT, none_of_it, recurring, vandalise
+from cellmend.evaluation.vandal import RIGHT, vandalise
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.evaluation.vandal_numbers import same
+from cellmend_bench.novelty import none_of_it, recurring
 from cellmend_bench.results import Keyed, Outcome
 
 FDR = 0.1
 MIXED, FOREIGN, UNSPOILED = "mixed", "tab-err", "unspoiled"
+MIX = 0.003, 0.2  # shares of wrong cells, log-uniform
 SHARES = (0.001, 0.01, 0.1, 0.3)
 WAYS = (MIXED, *map(str, SHARES), FOREIGN, UNSPOILED)  # how a table is spoiled
 BOUNDS = (0.1, 0.5, 0.9, 0.99)  # of suspicion, for calibration
@@ -88,8 +90,13 @@ def spoil(clean: pd.DataFrame, task: Task) -> Spoiled:
         from cellmend_bench.foreign import tab_err_errors
 
         return Spoiled(clean, *tab_err_errors(clean, rng))
-    dirty, marks = vandalise(clean, rng, share=None if task.way == MIXED else float(task.way))
+    dirty, marks = vandalise(clean, rng, share=mixed_share(rng) if task.way == MIXED else float(task.way))
     return Spoiled(clean, dirty, marks != RIGHT, marks)
+
+
+def mixed_share(rng: np.random.Generator) -> float:
+    """A share of wrong cells, log-uniform."""
+    return float(np.exp(rng.uniform(*np.log(MIX))))
 
 
 def ask(dirty: pd.DataFrame) -> Answer:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.estimator import CellMender
-from cellmend.evaluation.metrics import cell_avprs
+from cellmend.evaluation.evaluation import cell_avprs
 from cellmend.model.suspicion import ErrorRates
 from cellmend.settings import PAPER
 from cellmend.table.schema import Schema

@@ -12,12 +12,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from cellmend.model.columns import EncodedColumn, LevelColumn
-from cellmend.model.encoding import Cells
+from cellmend.model.encoding import Cells, take_rows
 from cellmend.model.layers import Linear
 from cellmend.model.likelihoods import Distributions, constant
 from cellmend.model.network import ColumnNetwork, stack, unstack
-from cellmend.model.optimiser import Ascent, Watch, decay_of_each, maximise
+from cellmend.model.optimiser import Ascent, Watch, maximise
 from cellmend_bench.baselines import Expected, Floats, RepairBaseline, one_hot
+from cellmend_bench.together import decay_of_each
 
 EPOCHS = 100
 RATE: dict[str, Any] = {"batch_size": 150, "learning_rate": 1e-3, "schedule": "constant"}
@@ -111,7 +112,7 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
     decays = decay_of_each([p.weight_decay for p in predictors for _ in range(columns)], data.values.device)
     maximise(
         together,
-        lambda rows: log_likelihood(together, data.take(rows))[0].sum((-2, -1)),
+        lambda rows: log_likelihood(together, _rows(data, rows))[0].sum((-2, -1)),
         data.values.shape[:2],
         Ascent(EPOCHS, weight_decay=decays, **RATE),
         torch.Generator(first.device).manual_seed(first.random_state),
@@ -120,6 +121,11 @@ def _learn_together(predictors: Sequence[CondPred], cells: Sequence[Cells]) -> N
     unstack(together, networks)
     for place, predictor in enumerate(predictors):
         predictor.network_ = stack(networks[place * columns : (place + 1) * columns]).to(first.device)
+
+
+def _rows(cells: Cells, rows: Tensor) -> Cells:
+    """Of cells stacked (M, N, D) for each its own rows, (M, B)."""
+    return Cells(take_rows(cells.values, rows), take_rows(cells.observed, rows))
 
 
 def log_likelihood(networks: Predictor, cells: Cells) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_ind
 
-from cellmend.errors import ResultsError
+from cellmend_bench.errors import ResultsError
 
 TEXTS = ("experiment", "table", "method", "status")
 OFTEN_EMPTY = ("noise", "error")

@@ -13,7 +13,6 @@ from cellmend.model.encoding import Cells
 from cellmend.model.learning import Untrained, begin, climb, finish, lesson, reviser
 from cellmend.model.model import Model, as_one, draw_networks
 from cellmend.model.network import stack, unstack
-from cellmend.model.optimiser import decay_of_each
 from cellmend.model.suspicion import Suspicions
 from cellmend.settings import Settings
 from cellmend.table.kinds import refuse_unmodelled
@@ -86,6 +85,11 @@ def learn_together(started: Sequence[Untrained], settings: Sequence[Settings]) -
     unstack(together, flat)
     of_menders = history.view(-1, len(started), first.networks).mean(-1)  # (epochs, menders)
     return [
-        finish(start, as_one(own), of_menders[:, place], each, known)
+        finish(start, as_one(own), of_menders[:, place], each, known).model
         for place, (start, own, each, known) in enumerate(zip(started, members, settings, suspicions, strict=True))
     ]
+
+
+def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tensor:
+    """The weight decay of stacked networks for `maximise`: one number if they agree, else (M,)."""
+    return decays[0] if len(set(decays)) == 1 else torch.tensor(decays, device=device)

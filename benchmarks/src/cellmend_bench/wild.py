@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cellmend.errors import MissingDatasetError, UnknownNameError
+from cellmend_bench.errors import MissingDatasetError, UnknownNameError
 from cellmend_bench.families import is_kept
 from cellmend_bench.judging import FOREIGN, MIXED, UNSPOILED, WAYS, Task, judge
 from cellmend_bench.results import Outcome, append_line, read_lines

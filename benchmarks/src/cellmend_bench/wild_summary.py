@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cellmend.evaluation.metrics import scores
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.files.places import whole_file
 from cellmend_bench.judging import BOUNDS, FDR, FOREIGN, MIXED, SHARES, UNSPOILED
+from cellmend_bench.metrics import scores
 from cellmend_bench.results import Outcome
 
 SURE = 0.9  # the suspicion from which on nearly all cells should be wrong

@@ -6,10 +6,9 @@ with its text, its shape or its outline, and whether that was so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +55,6 @@ class Example:
         traits = np.round(judged.traits(np.array([row]))[0, place].astype(np.float64), DIGITS)
         marks = judged.marks[place][judged.columns[place].codes[row]]
         return cls(place, tuple(traits.tolist()), marks, wrong)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Example:
-        """The opposite of dataclasses.asdict."""
-        text, shape, outline = entry["marks"]
-        return cls(entry["column"], tuple(entry["traits"]), (text, shape, outline), entry["wrong"])
 
 
 def undecided(judged: Judged, decided: NDArray[np.bool_]) -> list[Example]:

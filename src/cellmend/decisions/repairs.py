@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -207,12 +206,6 @@ class Repairs:
         usual = (known.shapes.total(None, forms.shape(array)) > 1) | number
         given = [outline in self.outlines for outline in outlines_of(texts)]
         return (usual | np.array(given, dtype=bool)).tolist()
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Repairs:
-        """The opposite of dataclasses.asdict."""
-        partner = entry["partner"] and Partner(**entry["partner"])
-        return cls(tuple(Way(**way) for way in entry["ways"]), tuple(entry["outlines"]), partner, entry["surer"])
 
 
 def outlines_of(texts: Sequence[str]) -> list[str]:

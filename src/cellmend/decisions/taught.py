@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from cellmend.decisions.repairs import Given, Partner, Repairs
 from cellmend.errors import DecisionError, did_you_mean
 from cellmend.posterior.known import Floats
 from cellmend.table.causes.named import DECIDED, TAUGHT
+from cellmend.table.packing import pack, unpack
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import shortened
 
@@ -29,7 +30,7 @@ class Known:
     """A decision, and what its cell looked like."""
 
     decision: Decision
-    row_print: int  # of its row, wherever that comes to stand
+    row_print: str  # of its row, wherever that comes to stand; a text, since JSON's numbers end at 2**53
     example: Example | None  # None: the cell was empty, or the model does not judge its column
 
     @property
@@ -41,16 +42,6 @@ class Known:
     def repaired(self) -> bool:
         """Was something there, and is it known what should be?"""
         return self.decision.value is not None and self.decision.repair is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """As a model file holds it."""
-        return {**asdict(self), "row_print": str(self.row_print)}  # JSON's numbers end at 2**53
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Known:
-        """The opposite of to_json."""
-        example = entry["example"] and Example.from_json(entry["example"])
-        return cls(Decision(**entry["decision"]), int(entry["row_print"]), example)
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,7 @@ class Taught:
         row, place = cell
         reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
         texts = () if meant is None else (meant,)
-        return Suspect(row, place, suspicion, texts, reason, readable=bool(texts), cause=cause)
+        return Suspect(row, place, suspicion, texts, reason, cause)
 
     def _meant(self, judged: Judged, flagged: NDArray[np.bool_]) -> Iterator[tuple[Cell, str | None]]:
         """Flagged cells whose text is repaired in a way that people showed."""
@@ -112,7 +103,7 @@ class Taught:
         """
         by_print: dict[int, list[Known]] = {}
         for each in self.known:
-            by_print.setdefault(each.row_print, []).append(each)
+            by_print.setdefault(int(each.row_print), []).append(each)
         places, found = {name: place for place, name in enumerate(self.names)}, dict[Cell, Known]()
         for row in np.flatnonzero(np.isin(judged.prints, np.array(list(by_print), dtype=np.uint64))).tolist():
             for each in by_print[int(judged.prints[row])]:
@@ -123,19 +114,15 @@ class Taught:
 
     def to_json(self) -> dict[str, Any]:
         """As a model file holds it."""
-        return {
-            "names": list(self.names),
-            "known": [each.to_json() for each in self.known],
-            "others": [asdict(each) for each in self.lesson.others],
-            "repairs": [asdict(each) for each in self.repairs],
-        }
+        own = {"names": self.names, "known": self.known, "others": self.lesson.others, "repairs": self.repairs}
+        return {name: pack(each) for name, each in own.items()}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Taught:
         """The opposite of to_json."""
-        known = tuple(map(Known.from_json, entry["known"]))
-        lesson = _lesson(known, [Example.from_json(each) for each in entry["others"]])
-        return cls(tuple(entry["names"]), known, lesson, tuple(map(Repairs.from_json, entry["repairs"])))
+        known, others = unpack(tuple[Known, ...], entry["known"]), unpack(tuple[Example, ...], entry["others"])
+        repairs = unpack(tuple[Repairs, ...], entry["repairs"])
+        return cls(tuple(entry["names"]), known, _lesson(known, others), repairs)
 
 
 # ---------------------------------------------------------------- teaching
@@ -206,9 +193,9 @@ def _lesson(known: Iterable[Known], others: Sequence[Example]) -> Lesson:
     return Lesson([each.example for each in known if each.example is not None], others)
 
 
-def _stands(decision: Decision, judged: Judged, row_print: int | None = None) -> bool:
+def _stands(decision: Decision, judged: Judged, row_print: str | None = None) -> bool:
     """Does the cell hold what was seen, and its row too, if its print is known?"""
-    if decision.row >= judged.table.rows or row_print not in (None, int(judged.prints[decision.row])):
+    if decision.row >= judged.table.rows or row_print not in (None, str(judged.prints[decision.row])):
         return False
     return judged.text(decision.row, judged.table.names.index(decision.column)) == (decision.value or "").strip()
 
@@ -218,4 +205,4 @@ def _known(decision: Decision, judged: Judged) -> Known:
     row, place = decision.row, judged.table.names.index(decision.column)
     wrong = decision.verdict == WRONG
     example = Example.of(judged, row, place, wrong=wrong) if judged.held[row, place] else None
-    return Known(decision, int(judged.prints[row]), example)
+    return Known(decision, str(judged.prints[row]), example)

@@ -12,9 +12,10 @@ import pyarrow as pa
 import torch
 
 from cellmend.errors import CellmendError, EngineError
+from cellmend.files.origin import digest_of
 from cellmend.streaming.batches import score_batch
 from cellmend.streaming.streams import Stream, Unit
-from cellmend.streaming.tasks import Task, digest_of, do_unit, finish, load_once, pending
+from cellmend.streaming.tasks import Task, do_unit, finish, load_once, pending
 
 RETRIES = 5  # of a unit whose worker was lost
 

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import EngineError
+from cellmend.files.origin import digest_of
 from cellmend.streaming.batches import score_batch, scores_schema
-from cellmend.streaming.tasks import digest_of, load_once
+from cellmend.streaming.tasks import load_once
 from cellmend.table.reader import check_columns
 
 

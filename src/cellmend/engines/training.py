@@ -29,7 +29,7 @@ from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge
-from cellmend.model.learning import climb, lesson
+from cellmend.model.learning import climb, lesson, worst_of
 from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
 from cellmend.model.optimiser import Watch
@@ -161,7 +161,7 @@ def calibrated(network: RVAE, cells: Cells, team: Together, suspicions: Suspicio
     judged = Cells(team.some(cells.values)[0], observed)
     rates = suspicions.settle(ratio, by_chance, observed, rare=RARE_SHARE)
     scores = expected_errors(ratio, judged, rates).numpy()
-    return Calibration(rates, float(np.quantile(-scores, 1 - alpha)), "hidden")
+    return Calibration(rates, worst_of(scores, alpha), "hidden")
 
 
 def own_cells(model: Model, stream: Stream, plan: Plan, settings: Settings) -> tuple[Cells, Together]:

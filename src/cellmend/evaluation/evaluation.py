@@ -13,11 +13,11 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import average_precision_score
 
 from cellmend.errors import EvaluationError
 from cellmend.estimator import CellMender
-from cellmend.evaluation.metrics import Floats, Mask, cell_avprs, smse
-from cellmend.evaluation.planting import Planted, Target, plant
+from cellmend.evaluation.planting import Floats, Mask, Planted, Target, plant
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.findings.finding import Finding, Mended
 from cellmend.settings import check_number
@@ -77,6 +77,26 @@ def repair_error(truth: Floats, repair: Floats) -> float | None:
     """
     made = np.isfinite(repair)
     return smse(truth[made], repair[made], mean=0.0) if np.any(truth[made]) else None
+
+
+def cell_avprs(scores: Floats, mask: Mask) -> Floats:
+    """Average precision of each column's cells, (D,); NaN for a column without a dirty cell.
+
+    >>> cell_avprs(np.array([[0.9, 0.0], [0.1, 0.0]]), np.array([[True, False], [False, False]]))
+    array([ 1., nan])
+    """
+    return np.array(
+        [average_precision_score(m, s) if m.any() else np.nan for m, s in zip(mask.T, scores.T, strict=True)]
+    )
+
+
+def smse(clean: Floats, repaired: Floats, mean: float) -> float:
+    """Squared error over squared distance from the mean, of a column's dirty cells.
+
+    >>> smse(np.array([1.0, 3.0]), np.array([1.0, 2.0]), mean=2.0)
+    0.5
+    """
+    return float(np.square(clean - repaired).sum() / np.square(clean - mean).sum())
 
 
 def _compared(target: Target, rows: NDArray[np.int64], *columns: pa.ChunkedArray) -> list[Floats]:
@@ -153,7 +173,9 @@ def evaluate(
     >>> evaluate(table, mender=mender, share=0.1, seed=0, fdr=0.1).by_kind["kind"].to_pylist()[:5]
     ['sentinel', 'sign', 'decimal point', 'one digit', 'other unit']
     """
-    _check(share, fdr)
+    if not 0 < share <= 1:
+        raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
+    check_number("fdr", fdr)
     if baselines:
         from cellmend_bench.compared import check_baselines, compare  # the experiments' methods are no part of this
 
@@ -172,13 +194,6 @@ def evaluate(
     )
 
 
-def _check(share: float, fdr: float) -> None:
-    """Refuse before the long work what cannot be."""
-    if not 0 < share <= 1:
-        raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
-    check_number("fdr", fdr)
-
-
 @dataclass(frozen=True)
 class Trial:
     """A table with known errors, and what was found in it."""
@@ -188,7 +203,6 @@ class Trial:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each column stands."""
         return {name: place for place, name in enumerate(self.errors.table.column_names)}
 
     @cached_property

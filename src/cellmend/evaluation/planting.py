@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.errors import InjectionError, SchemaWarning
-from cellmend.evaluation.metrics import Floats, Mask
 from cellmend.evaluation.vandal import RIGHT, vandalise
 from cellmend.table.frames import read_frame
 from cellmend.table.numbers import Numbers
@@ -21,6 +20,9 @@ from cellmend.table.reader import Given, understand_columns
 from cellmend.table.schema import DATE, IGNORE
 from cellmend.table.texts import Notation, Words, holds_text
 from cellmend.table.values import plain
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 NUMBER_KINDS = ("real", "count", DATE)
 COMMAS = str.maketrans(",.", ".,")  # between decimal commas and decimal points
@@ -85,7 +87,6 @@ class Target:
 
     @cached_property
     def mean_and_sd(self) -> tuple[float, float]:
-        """Of its numbers."""
         known = self.numbers()
         known = known[np.isfinite(known)]
         return float(known.mean()), float(known.std()) or 1.0

@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.errors import UnknownNameError
 from cellmend.evaluation.vandal_kinds import KINDS, NAMES, Column
 from cellmend.evaluation.vandal_numbers import add_noise, same
 from cellmend.evaluation.vandal_words import Rng, one_of
 
 RIGHT = -1  # in place of a kind: the cell was not touched
-MIX = 0.003, 0.2  # shares of wrong cells, log-uniform
 HABIT = 0.01, 0.1  # share of a column's cells that a habit spoils, log-uniform
 IN_HABITS = 0.5  # of the wrong cells
 ONE_VALUE = 0.4  # of the habits spoil one value only
@@ -28,60 +26,23 @@ FEWEST = 3  # cells of a habit, and of a shifted row
 LONGEST_STUCK = 5  # rows
 ALONE = ("shifted row", "other row")  # no habits
 UNTYPED = ("shifted row", "next column")  # happen to what nobody types, too
-HABITUAL = 0.01  # share of a column's cells from which on a kind of error recurs
 Cells = dict[tuple[int, int], str]
 Admits = Callable[[int, str, str], bool]  # (place, meant, text): can the column hold this error?
 
 
-def mixed_share(rng: Rng) -> float:
-    """A share of wrong cells, log-uniform."""
-    return float(np.exp(rng.uniform(*np.log(MIX))))
-
-
 def vandalise(
-    table: pd.DataFrame,
-    rng: Rng,
-    *,
-    share: float | None = None,
-    kinds: Sequence[str] | None = None,
-    admits: Admits = lambda place, meant, text: True,
+    table: pd.DataFrame, rng: Rng, *, share: float, admits: Admits = lambda place, meant, text: True
 ) -> tuple[pd.DataFrame, NDArray[np.int8]]:
     """A table of texts with about this share of its filled cells wrong, and the kind of each error, or -1.
 
-    Empty cells stay as they are, and none is made; without a share one is drawn.
+    Empty cells stay as they are, and none is made.
     """
-    unknown = [name for name in kinds or () if name not in NAMES]
-    if unknown:
-        raise UnknownNameError(f"A kind of error must be one of {', '.join(NAMES)}; one is {unknown[0]!r}.")
     vandal = Vandal(table, rng, admits)
-    wanted = max(1, round(vandal.filled.sum() * (mixed_share(rng) if share is None else share)))
-    chosen = [place for place, name in enumerate(NAMES) if kinds is None or name in kinds]
-    vandal.form_habits(round(wanted * IN_HABITS), chosen)
-    vandal.scatter(wanted, chosen)
+    wanted = max(1, round(vandal.filled.sum() * share))
+    vandal.form_habits(round(wanted * IN_HABITS), range(len(KINDS)))
+    vandal.scatter(wanted, range(len(KINDS)))
     dirty = pd.DataFrame(vandal.texts, columns=table.columns, index=table.index, dtype=object)
     return dirty, vandal.marks
-
-
-def none_of_it(clean: pd.DataFrame, dirty: pd.DataFrame, marks: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Which wrong cells are of a kind that the clean column has nothing of, (N, D)."""
-    columns, found = columns_of(clean), np.zeros(marks.shape, dtype=bool)
-    seen = dirty.to_numpy(dtype=object)
-    known: dict[tuple[int, int, str], bool] = {}
-    for row, place in zip(*np.nonzero(marks != RIGHT), strict=True):
-        key = int(marks[row, place]), int(place), seen[row, place]
-        if key not in known:
-            known[key] = KINDS[key[0]].none(columns[place], seen[row, place])
-        found[row, place] = known[key]
-    return found
-
-
-def recurring(marks: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Which wrong cells are of a kind that recurs in their column, (N, D)."""
-    found = np.zeros(marks.shape, dtype=bool)
-    for kind in np.unique(marks[marks != RIGHT]):
-        counts = (marks == kind).sum(axis=0)
-        found |= (marks == kind) & (counts >= max(FEWEST, HABITUAL * len(marks)))
-    return found
 
 
 def columns_of(table: pd.DataFrame) -> list[Column]:
@@ -93,7 +54,6 @@ class Vandal:
     """A table that is being spoiled."""
 
     def __init__(self, table: pd.DataFrame, rng: Rng, admits: Admits) -> None:
-        """Nothing is spoiled yet."""
         self.rng, self.admits, self.columns = rng, admits, columns_of(table)
         self.clean = table.to_numpy(dtype=object)
         self.texts = self.clean.copy()

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from cellmend.evaluation.vandal_words import Rng, one_of, pick
 
-SENTINELS = ("-1", "999", "9999", "-999", "99999", "-9999", "-99", "99")
+SENTINELS = ("-1", "999", "9999", "-999", "99999", "-9999", "-99", "99")  # numbers that stand for nothing
 UNITS = (2.54, 0.3048, 1.609344, 0.45359, 3.78541, 4046.86, 1000.0, 60.0, 0.6214, 3.28084, 100.0)
 YEAR = re.compile(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
 DAY = re.compile(r"^(\d{1,2})([/.-])(\d{1,2})\2(\d{2,4})(.*)$")
@@ -70,11 +70,6 @@ def other_unit(text: str, rng: Rng, flavour: float) -> str:
     if value is None or value == 0 or "e" in text.lower():
         return text
     return written_like(value * pick(UNITS, flavour), text, more=0 if decimals(text) else int(rng.integers(0, 3)))
-
-
-def say_sentinel(text: str, rng: Rng, flavour: float) -> str:
-    """A number that stands for nothing."""
-    return pick(SENTINELS, flavour)
 
 
 def add_noise(text: str, rng: Rng, flavour: float, *, scale: float) -> str:

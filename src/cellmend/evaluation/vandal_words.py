@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
@@ -23,7 +22,6 @@ BESIDE = {
 PLACEHOLDERS = ("TBD", "xxx", "?", "test", "to be determined", "XXXX", "???", "see notes", "dummy", "asdf", "pending")
 MISSING_WORDS = ("unknown", "n/a", "N/A", "-", "NULL", "none", "not available", "--", "NaN", "Unknown", ".")
 ACCENTS = {"a": "á", "e": "é", "i": "í", "o": "ö", "u": "ü", "n": "ñ", "c": "ç", "A": "Ä", "E": "É", "O": "Ö", "U": "Ü"}
-MOJIBAKE = re.compile("[ÃÂâÅ][\u0080-\u00bf€™œ“”–‚ƒ„…†‡ˆ‰Š‹ŒŽ]|�")
 LOOK_ALIKES = ({"0": "O", "1": "l"}, {"0": "o", "1": "I"}, {"5": "S", "0": "O"}, {"8": "B", "1": "l"})
 
 
@@ -105,14 +103,9 @@ def mangle(text: str, rng: Rng, flavour: float) -> str:
     return text.encode("utf-8").decode("cp1252", errors="replace")
 
 
-def say_placeholder(text: str, rng: Rng, flavour: float) -> str:
-    """A word that stands for something to be filled in."""
-    return pick(PLACEHOLDERS, flavour)
-
-
-def say_missing(text: str, rng: Rng, flavour: float) -> str:
-    """A word for nothing where something was known."""
-    return pick(MISSING_WORDS, flavour)
+def say_one_of(words: Sequence[str], text: str, rng: Rng, flavour: float) -> str:
+    """One of these words, whatever was known."""
+    return pick(words, flavour)
 
 
 def look_alike(text: str, rng: Rng, flavour: float) -> str:

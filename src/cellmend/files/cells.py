@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cellmend.errors import FileError
+
 
 def column_of(values: list[Any]) -> pa.Array:
     """Cells in their own type, or as text where types are mixed or nested.
@@ -21,6 +23,14 @@ def column_of(values: list[Any]) -> pa.Array:
         with suppress(pa.ArrowInvalid, OverflowError):  # whole numbers too large
             return pa.array(values)
     return pa.array([None if value is None else as_text(value) for value in values], pa.string())
+
+
+def table_of(rows: list[dict[str, Any]], name: str) -> pa.Table:
+    """The table in the objects of a file; columns are all names that occur, in the order in which they do."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    if not names:
+        raise FileError(f"{name} must hold a table; it is empty.")
+    return pa.table({key: column_of([row.get(key) for row in rows]) for key in names})
 
 
 def as_text(value: Any) -> str:

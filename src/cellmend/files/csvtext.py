@@ -33,7 +33,7 @@ MARKED = {  # encodings by their byte order marks; the one of UTF-16 begins that
     codecs.BOM_UTF16_BE: "utf-16-be",
     codecs.BOM_UTF8: "utf-8",
 }
-USUAL_BLOCK = 2**20  # bytes
+USUAL_BLOCK = 2**20  # bytes that are read at once
 BINARY = 2**12  # bytes in which no text has a zero
 LAST_LOOKED_AT = 12  # records in which totals are looked for
 QUOTE, NEWLINE, RETURN = b'"\n\r'
@@ -58,33 +58,32 @@ class CsvText:
         >>> csv.with_cells({0: {1: "2,5"}})
         b'id,x\\n007,"2,5"\\n'
         """
+        content = self._with_texts(changes)
+        if not self.encoding.startswith("utf-8"):  # UTF-16 in the order of its mark, which is written apart
+            content = content.decode().encode(MARKED.get(self.mark, self.encoding))
+        return self.mark + content
+
+    def changed(self, changes: Changes) -> CsvText:
+        """The same file with new text in these cells."""
+        content = self._with_texts(changes)
+        starts, ends = records(content, self.delimiter)
+        above = int(np.count_nonzero(records(self.content, self.delimiter)[0] < self.starts[0]))
+        own = slice(above, above + len(self.starts))
+        return replace(self, content=content, starts=starts[own], ends=ends[own])
+
+    def _with_texts(self, changes: Changes) -> bytes:
+        """The content with new text in these cells."""
         alone = len(self.names) == 1
         pieces, done = [], 0
         for row in sorted(changes):
             first, last = int(self.starts[row + 1]), int(self.ends[row + 1])
             for column, (start, end) in enumerate(fields(self.content[first:last], self.delimiter)):
                 if column in changes[row]:
-                    new = _as_field(
-                        changes[row][column], self.content[first + start : first + end], self.delimiter, alone=alone
-                    )
+                    old = self.content[first + start : first + end]
+                    new = _as_field(changes[row][column], old, self.delimiter, alone=alone)
                     pieces += [self.content[done : first + start], new]
                     done = first + end
-        whole = b"".join([*pieces, self.content[done:]])
-        return self.mark + (whole if self.encoding.startswith("utf-8") else whole.decode().encode(self._plain_encoding))
-
-    def changed(self, changes: Changes) -> CsvText:
-        """The same file with new text in these cells."""
-        raw = self.with_cells(changes)[len(self.mark) :]
-        content = raw if self.encoding.startswith("utf-8") else raw.decode(self._plain_encoding).encode()
-        starts, ends = records(content, self.delimiter)
-        above = int(np.count_nonzero(records(self.content, self.delimiter)[0] < self.starts[0]))
-        own = slice(above, above + len(self.starts))
-        return replace(self, content=content, starts=starts[own], ends=ends[own])
-
-    @property
-    def _plain_encoding(self) -> str:
-        """UTF-16 in the order of its mark, which is written apart."""
-        return MARKED.get(self.mark, self.encoding)
+        return b"".join([*pieces, self.content[done:]])
 
     @property
     def line_numbers(self) -> NDArray[np.int64]:
@@ -102,20 +101,16 @@ class CsvText:
         header = self.content[self.starts[0] : self.ends[0]]
         return named([_unquoted(header[start:end]) for start, end in fields(header, self.delimiter)])
 
-    @property
-    def _block_size(self) -> int:
-        """Bytes that are read at once: whole records, also where a cell is as long as a book."""
-        longest = int((self.ends - self.starts).max())
-        return min(max(USUAL_BLOCK, 2 * longest), 2**31 - 1)
-
     def table(self) -> pa.Table:
         """All cells as text, (N rows); an empty cell is the empty text."""
         names = self.names
         if len(self.starts) == 1:
             return pa.schema([(name, pa.string()) for name in names]).empty_table()
+        longest = int((self.ends - self.starts).max())  # a cell may be as long as a book
+        block = min(max(USUAL_BLOCK, 2 * longest), 2**31 - 1)
         return pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]), int(self.ends[-1] - self.starts[1]))),
-            read_options=pa.csv.ReadOptions(column_names=names, block_size=self._block_size),
+            read_options=pa.csv.ReadOptions(column_names=names, block_size=block),
             parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False

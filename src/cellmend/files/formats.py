@@ -31,20 +31,19 @@ from cellmend.files.jsontable import JsonTable, read_json_table
 from cellmend.files.layout import Asked
 from cellmend.files.opendocument import read_ods
 from cellmend.files.packed import only_table, read_bounded
-from cellmend.files.places import STDIN, find, first_line, readable
-from cellmend.files.places import whole_file as whole_file
+from cellmend.files.places import STDIN, find, first_line, readable, whole_file
 from cellmend.files.workbook import Marks, Workbook, read_workbook, write_workbook
 
 TEXTS = (".csv", ".tsv", ".txt")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}  # of texts
+TEXT_ENDINGS = tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS))
 READERS: dict[str, Callable[[Any], pa.Table]] = {
     ".parquet": pa.parquet.read_table,
     ".feather": pa.feather.read_table,
     ".arrow": pa.feather.read_table,
 }
-ORIGINALS: dict[
-    str, Callable[[bytes, str, Asked], JsonLines | JsonTable | Workbook]
-] = {  # kept, so that a copy differs little
+Original = JsonLines | JsonTable | Workbook  # kept, so that a copy differs little
+ORIGINALS: dict[str, Callable[[bytes, str, Asked], Original]] = {
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
     ".json": read_json_table,
@@ -70,7 +69,7 @@ class TableFile:
     kind: str = ".parquet"  # the suffix without compression
     compression: str | None = None
     csv: CsvText | None = None  # of a CSV file
-    original: JsonLines | JsonTable | Workbook | None = None  # of a file of these kinds
+    original: Original | None = None  # of a file of these kinds
     told: tuple[str, ...] = ()  # notes on a file of another kind
 
     @property
@@ -129,7 +128,7 @@ def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
     if found.type == FileType.Directory:
         return TableFile(name, open_parts(str(place)).table())
     if name.lower().endswith(ZIP):
-        content, inside = only_table(_content(system, path, name), name, tuple(known_endings()))
+        content, inside = only_table(_content(system, path, name), name, (*TEXT_ENDINGS, *READERS, *ORIGINALS, ODS))
         return read_bytes(content, inside, asked)
     kind, compression = kind_of(name)
     with readable(name, kind):
@@ -142,8 +141,8 @@ def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
     return _read_content(content, name, asked, kind, compression)
 
 
-def read_bytes(content: bytes, name: str, asked: Asked) -> TableFile:
-    """The table in a file of this name that has this content, not compressed."""
+def read_bytes(content: bytes, name: str, asked: Asked | None = None) -> TableFile:
+    """The table in a file of this name that has this content; a copy of it is not compressed."""
     kind, compression = kind_of(name)
     with readable(name, kind):
         if kind in READERS:
@@ -152,7 +151,7 @@ def read_bytes(content: bytes, name: str, asked: Asked) -> TableFile:
             return TableFile(name, table, kind)
         if compression:
             content = read_bounded(pa.input_stream(pa.BufferReader(content), compression), len(content), name)
-    return _read_content(content, name, asked, kind, None)
+    return _read_content(content, name, asked or Asked(), kind, None)
 
 
 def _read_content(content: bytes, name: str, asked: Asked, kind: str, compression: str | None) -> TableFile:
@@ -166,11 +165,6 @@ def _read_content(content: bytes, name: str, asked: Asked, kind: str, compressio
         original = ORIGINALS[kind](content, name, asked)
     _refuse_twins(original.table.column_names, name)
     return TableFile(name, original.table, kind, original=original)
-
-
-def known_endings() -> list[str]:
-    """How the names of tables end, compressed or not."""
-    return [*(text + end for text in TEXTS for end in ("", *COMPRESSIONS)), *READERS, *ORIGINALS, ODS]
 
 
 def kind_of(name: str) -> tuple[str, str | None]:
@@ -196,7 +190,7 @@ def is_text(name: str) -> bool:
     >>> is_text("orders.CSV"), is_text("orders.tsv.gz"), is_text("orders.parquet")
     (True, True, False)
     """
-    return name.lower().endswith(tuple(text + end for text in TEXTS for end in ("", *COMPRESSIONS)))
+    return name.lower().endswith(TEXT_ENDINGS)
 
 
 def _content(system: FileSystem, path: str, name: str, compression: str | None = None) -> bytes:
@@ -211,11 +205,6 @@ def _refuse_twins(names: list[str], name: str) -> None:
     column, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise FileError(f"{name} must give every column a name of its own; {times} are named {column!r}.")
-
-
-def read_packed(packed: bytes, name: str) -> TableFile:
-    """A CSV table from the bytes of a gzip file; a copy of it is not packed."""
-    return _read_csv(pa.input_stream(pa.BufferReader(packed), compression="gzip").read(), name, Asked())
 
 
 def _read_csv(raw: bytes, name: str, asked: Asked, kind: str = ".csv", compression: str | None = None) -> TableFile:

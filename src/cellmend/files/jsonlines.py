@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.errors import FileError
-from cellmend.files.cells import column_of, differences, typed_like
+from cellmend.files.cells import differences, table_of, typed_like
 from cellmend.files.layout import Asked
 
 
@@ -43,36 +42,27 @@ class JsonLines:
 
 
 def read_json_lines(content: bytes, name: str, asked: Asked | None = None) -> JsonLines:
-    """A JSON Lines file's bytes; columns are all names that occur, in the order in which they do."""
+    """A JSON Lines file's bytes."""
     lines = content.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if line.strip()]
     rows = [_json_object(lines[place], name, place + 1) for place in places]
-    names = dict.fromkeys(key for row in rows for key in row)
-    if not names:
-        raise FileError(f"{name} must hold a table; it is empty.")
-    return JsonLines(lines, places, pa.table({key: column_of([row.get(key) for row in rows]) for key in names}))
+    return JsonLines(lines, places, table_of(rows, name))
 
 
 def _json_object(line: bytes, name: str, number: int) -> dict[str, Any]:
-    with suppress(json.JSONDecodeError, UnicodeDecodeError):
-        if isinstance(found := _parsed(line, name, number), dict):
-            return found
-    raise FileError(f"{name} must hold a JSON object in every line; line {number} holds none.")
-
-
-def _parsed(line: bytes, name: str, number: int) -> Any:
+    must = f"{name} must hold a JSON object in every line; line {number}"
     try:
-        return json.loads(line)
+        found = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        found = None
     except RecursionError:
-        raise FileError(f"{name} must hold a JSON object in every line; line {number} is nested too deeply.") from None
-    except json.JSONDecodeError:
-        raise
-    except UnicodeDecodeError:
-        raise
+        raise FileError(f"{must} is nested too deeply.") from None
     except ValueError:
-        raise FileError(
-            f"{name} must hold numbers that can be read; one in line {number} has thousands of digits."
-        ) from None
+        why = f"one in line {number} has thousands of digits"
+        raise FileError(f"{name} must hold numbers that can be read; {why}.") from None
+    if not isinstance(found, dict):
+        raise FileError(f"{must} holds none.")
+    return found
 
 
 def _with_values(line: bytes, values: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import FileError
-from cellmend.files.cells import column_of, differences, typed_like
+from cellmend.files.cells import differences, table_of, typed_like
 from cellmend.files.layout import Asked
 
 WANTED = "a list of objects, such as [{...}, {...}], or an object with one such list"
@@ -48,21 +48,16 @@ class JsonTable:
 
 
 def read_json_table(content: bytes, name: str, asked: Asked | None = None) -> JsonTable:
-    """A JSON file's bytes; columns are all names that occur, in the order in which they do."""
+    """A JSON file's bytes."""
     whole = parse_json(content, name)
     lists = {key: each for key, each in whole.items() if _is_rows(each)} if isinstance(whole, dict) else {}
     if _is_rows(whole):
         lists = {"": whole}
     if len(lists) != 1:
         raise FileError(f"{name} must hold {WANTED}; it holds {'several' if lists else 'none'}.")
-    (key, rows), notes = next(iter(lists.items())), tuple[str, ...]()
-    names = dict.fromkeys(column for row in rows for column in row)
-    if not names:
-        raise FileError(f"{name} must hold a table; it is empty.")
-    if key:
-        notes = (f"the rows under {key} are read",)
-    table = pa.table({column: column_of([row.get(column) for row in rows]) for column in names})
-    return JsonTable(content, key or None, table, notes)
+    [(key, rows)] = lists.items()
+    notes = (f"the rows under {key} are read",) if key else ()
+    return JsonTable(content, key or None, table_of(rows, name), notes)
 
 
 def parse_json(content: bytes, name: str) -> Any:

@@ -34,7 +34,7 @@ class Origin:
         asked = asked or Asked()
         if is_url(table):
             return cls(table, name, asked, threshold=threshold)
-        return cls(os.path.relpath(table, folder), name, asked, digest_of(Path(table)), threshold)
+        return cls(os.path.relpath(table, folder), name, asked, digest_of(table), threshold)
 
     def save(self, folder: Path) -> None:
         """Write source.json."""
@@ -73,8 +73,9 @@ class Origin:
         return str(path)
 
 
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file; of a folder that of the names and sizes in it."""
+def digest_of(place: str | Path) -> str:
+    """SHA-256 of a file, to tell one from another; of a folder that of the names and sizes in it."""
+    path = Path(place)
     if path.is_dir():
         files = sorted(each for each in path.rglob("*") if each.is_file())
         listed = "\n".join(f"{each.relative_to(path).as_posix()} {each.stat().st_size}" for each in files)

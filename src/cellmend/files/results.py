@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -184,11 +184,8 @@ REASONS = {
 
 def size_of(place: str | Path) -> int:
     """Bytes of a table on this machine; 0 of others."""
+    path = Path(place)
     with suppress(OSError):
-        return 0 if is_url(place) else _bytes_below(Path(place))
+        files = [] if is_url(place) else path.rglob("*") if path.is_dir() else [path]
+        return sum(each.stat().st_size for each in files if each.is_file())
     return 0
-
-
-def _bytes_below(path: Path) -> int:
-    files: Iterable[Path] = path.rglob("*") if path.is_dir() else [path]
-    return sum(each.stat().st_size for each in files if each.is_file())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cellmend.model.judge import SUREST
 from cellmend.settings import LEAST_FLAGGED, Spans
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
@@ -71,16 +72,16 @@ def find_contradictions(
 def _broken(
     relation: Arithmetic | Dependency, table: ReadTable, suspicion: NDArray[np.float64]
 ) -> Iterable[Contradiction]:
-    """Of the rows that break a relation."""
+    """Of the rows that break a relation; only one of their cells is wrong, so that their suspicions add up."""
     breaks, columns = relation.breaks(table), sorted(table.names.index(name) for name in relation.columns)
-    probable = breaks.chances >= LEAST_FLAGGED  # or the row is an exception
-    for row, chance in zip(breaks.rows[probable].tolist(), breaks.chances[probable].tolist(), strict=True):
-        places = tuple(place for place in columns if suspicion[row, place] > 0)
-        if len(places) >= FEWEST:
-            own = tuple(float(suspicion[row, place]) for place in places)
-            names = tuple(table.names[place] for place in places)
-            probability = max(chance, *own)
-            yield Contradiction(row, places, own, probability, relation.kind, (breaks.say(row),), names)
+    doubts = suspicion[breaks.rows][:, columns]  # (n, columns)
+    chances = np.maximum(breaks.chances, doubts.sum(axis=1)).clip(max=SUREST)
+    probable = (chances >= LEAST_FLAGGED) & ((doubts > 0).sum(axis=1) >= FEWEST)  # or the row is an exception
+    for at in np.flatnonzero(probable).tolist():
+        row, own = int(breaks.rows[at]), {place: d for place, d in zip(columns, doubts[at].tolist(), strict=True) if d}
+        names = tuple(table.names[place] for place in own)
+        said = (breaks.say(row),)
+        yield Contradiction(row, tuple(own), tuple(own.values()), float(chances[at]), relation.kind, said, names)
 
 
 def _both(one: Contradiction, other: Contradiction) -> Contradiction:

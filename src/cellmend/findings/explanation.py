@@ -12,6 +12,7 @@ from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
+from cellmend.posterior.experts import SLIP_NAMES
 from cellmend.posterior.meant import Hypothesis
 from cellmend.table.causes import named
 from cellmend.table.readtable import Suspect
@@ -79,15 +80,15 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
 
 
 def _cause(verdict: Verdict) -> str:
-    """The cause that the best hypothesis undoes, that an expert names, or that of the likeliest family; a placeholder
-    is one, whatever it stands for."""
+    """The slip that leads to what was meant, else what the best hypothesis undoes or an expert names, else that of the
+    likeliest family; a placeholder is one, whatever it stands for."""
     best = verdict.best
     if best is not None and verdict.chance >= WORTH_NAMING and verdict.family != "placeholder":
-        if best.source in CAUSES:
-            return CAUSES[best.source]
         told = [each.cause for each in verdict.suspects if best.meant in each.meant]
-        if told:
-            return told[0]
+        slips = [cause for cause in told if cause in SLIP_NAMES]
+        undone = [CAUSES[best.source]] if best.source in CAUSES else []
+        if named_ones := [*slips, *undone, *told]:
+            return named_ones[0]
     return OF_FAMILIES[verdict.family][0]
 
 

@@ -19,7 +19,7 @@ from cellmend.posterior.experts import RELATIONS
 from cellmend.posterior.known import Coded
 from cellmend.posterior.meant import FIGURES, Hypothesis, Spellings, figures_of, told_by_pairs
 from cellmend.posterior.posterior import Posterior
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher
+from cellmend.posterior.weigher import OF_CELL, RepairWeigher
 from cellmend.table.readtable import Suspect
 from cellmend.table.values import as_text
 
@@ -136,7 +136,9 @@ def weighed(
     if not figures:
         return []
     sizes = np.cumsum([len(each) for each in figures])[:-1]
-    learned = np.split(weigher.chances(joined(posterior, cells, figures)), sizes)
+    meant = np.split(weigher.chances(joined(posterior, cells, figures)), sizes)  # of each cell, (H,)
+    suspicion = posterior.suspicion  # of the whole table: worked out once
+    learned = [own / np.maximum(own, suspicion[c.row, c.place]) for own, c in zip(meant, cells, strict=True)]
     return [np.maximum(each, told_by_interval(own)) for each, own in zip(learned, figures, strict=True)]
 
 
@@ -154,7 +156,11 @@ def told_by_interval(figures: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def joined(posterior: Posterior, cells: Sequence[Asked], figures: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Figures of all hypotheses about some cells, with the families of causes of each cell beside them, (H, k)."""
-    families = [posterior.families(cell.row, cell.place) for cell in cells]
-    each = [np.concatenate([own, np.tile(f, (len(own), 1))], axis=1) for own, f in zip(figures, families, strict=True)]
-    return np.concatenate(each) if each else np.zeros((0, len(FIGURES) + len(FAMILIES)))
+    """Figures of all hypotheses about some cells, with the log odds that each cell is wrong and its families of causes
+    beside them, (H, k)."""
+    each = []
+    for cell, own in zip(cells, figures, strict=True):
+        place = cell.row, cell.place
+        of_cell = np.append(posterior.log_odds(*place), posterior.families(*place))
+        each.append(np.concatenate([own, np.tile(of_cell, (len(own), 1))], axis=1))
+    return np.concatenate(each) if each else np.zeros((0, len(FIGURES) + OF_CELL))

@@ -79,4 +79,6 @@ def _as_told(finding: Finding, rule: Arithmetic, told: float | None, table: Read
         reason = f"{finding.reason}. Abstained: {shortened(finding.repair)} would break that {rule.words()}"
         return replace(finding, repair=None, reason=reason)
     repair = held_as(table, table.names.index(finding.column), writer(table, quantity)(told))
+    if repair == finding.value:
+        return replace(finding, repair=None, reason=f"{finding.reason}. Left as it is: {rule.words()} confirms it")
     return replace(finding, repair=repair, reason=f"{finding.reason}; {rule.words()} says {shortened(repair)}")

@@ -43,36 +43,13 @@ ROUNDED = 1e-3  # what a model value may be off in single precision
 
 
 @dataclass(frozen=True)
-class NumberColumn:
-    """A column of numbers as learned: where its values lie and how finely they are written."""
+class ModelColumn:
+    """A column as learned, and what is said of one that does not know better."""
 
     name: str
     kind: str
-    mean: float
-    sd: float
-    decimals: int | None  # None: as fine as floats are
 
-    levels: ClassVar[tuple[Level, ...]] = ()
     reach = (-math.inf, math.inf)  # between these lie all values that are not gross
-    unknown: ClassVar[str] = "hold what it cannot"  # its cells, where it can do nothing with them
-
-    def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Model values in the user's units, at the column's resolution."""
-        with np.errstate(over="ignore"):
-            numbers = np.nan_to_num(self._to_units(values))
-        return numbers if self.decimals is None else round_to(numbers, self.decimals)
-
-    def decode_one(self, value: float) -> float | int:
-        """One model value in the user's units."""
-        number = float(self.decode(np.array([value]))[0])
-        return int(number) if self.decimals == 0 else number
-
-    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
-        return Change(rows, self.decode(values), levels=None)
-
-    def in_words(self, value: float) -> str:
-        """A model value for a sentence."""
-        return rounded_text(self.decode_one(value))
 
     @property
     def has_own_noise(self) -> bool:
@@ -92,6 +69,36 @@ class NumberColumn:
         """Is a model value one of the natural numbers above 0 of a column that is mostly 0, and its repair next to
         nothing?"""
         return False
+
+
+@dataclass(frozen=True)
+class NumberColumn(ModelColumn):
+    """A column of numbers as learned: where its values lie and how finely they are written."""
+
+    mean: float
+    sd: float
+    decimals: int | None  # None: as fine as floats are
+
+    levels: ClassVar[tuple[Level, ...]] = ()
+    unknown: ClassVar[str] = "hold what it cannot"  # its cells, where it can do nothing with them
+
+    def decode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Model values in the user's units, at the column's resolution."""
+        with np.errstate(over="ignore"):
+            numbers = np.nan_to_num(self._to_units(values))
+        return numbers if self.decimals is None else round_to(numbers, self.decimals)
+
+    def decode_one(self, value: float) -> float | int:
+        """One model value in the user's units."""
+        number = float(self.decode(np.array([value]))[0])
+        return int(number) if self.decimals == 0 else number
+
+    def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
+        return Change(rows, self.decode(values), levels=None)
+
+    def in_words(self, value: float) -> str:
+        """A model value for a sentence."""
+        return rounded_text(self.decode_one(value))
 
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Where the bins of model values (n,) meet that a profile counts."""
@@ -117,13 +124,13 @@ class RealColumn(NumberColumn):
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
-        numbers = _numbers(column.name, column.kind, values)
-        numbers = numbers[~np.isnan(numbers)]  # neither gaps nor what cannot be read
-        mean, sd = mean_and_sd(numbers[~are_gross(numbers)] if robust else numbers)
+        numbers = _known_numbers(column, values)
+        gross = are_gross(numbers)
+        mean, sd = mean_and_sd(numbers[~gross] if robust else numbers)
         decimals = usual_decimals(numbers, single=values.type == pa.float32())
         with np.errstate(over="ignore"):
             standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
-        usual = standardised[~are_gross(numbers)]
+        usual = standardised[~gross]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
         knots, core = tuple(place_knots(standardised).tolist()), core_of(standardised) if robust else (0.0, 1.0, False)
         return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core, few_numbers(numbers))
@@ -135,11 +142,9 @@ class RealColumn(NumberColumn):
 
     @property
     def has_own_noise(self) -> bool:
-        """Are its errors looked for around its usual values, and not just anywhere?"""
         return (self.middle, self.spread) != (0.0, 1.0)
 
     def with_any_noise(self) -> Self:
-        """The same, with errors anywhere."""
         return replace(self, middle=0.0, spread=1.0, one_value=False)
 
     @property
@@ -151,10 +156,6 @@ class RealColumn(NumberColumn):
         at_rest = sum(knot == nothing for knot in self.knots) >= AT_REST and self.knots[0] == nothing
         small = repair - nothing < NEXT_TO_NOTHING * (value - nothing)
         return at_rest and small and nothing < value <= self.reach[1] + ROUNDED
-
-    def in_units(self, value: float) -> float:
-        """A model value in the user's units, not rounded."""
-        return value * self.sd + self.mean
 
     def to_model(self, number: float) -> float:
         """A number in the user's units as a model value."""
@@ -173,8 +174,7 @@ class CountColumn(NumberColumn):
 
     @classmethod
     def fit(cls, column: Column, values: pa.ChunkedArray, *, robust: bool = False) -> Self:
-        numbers = _numbers(column.name, column.kind, values)
-        numbers = numbers[~np.isnan(numbers)]
+        numbers = _known_numbers(column, values)
         # Without the largest: one gross error would make the usual counts look impossible.
         usual = np.minimum(numbers, np.quantile(numbers, USUAL_COUNTS)) if len(numbers) else numbers
         learned = cls(column.name, column.kind, *mean_and_sd(usual), usual_decimals(numbers, single=False))
@@ -192,20 +192,17 @@ class CountColumn(NumberColumn):
 
 
 @dataclass(frozen=True)
-class LevelColumn:
-    """A column of categories as learned: its levels; a cell is their number.
+class LevelColumn(ModelColumn):
+    """A column of categories or ordered levels as learned: its levels; a cell is their number.
 
     Where there are thousands, some share an output (grouping.py): which, and with what share of it, is empty elsewhere.
     """
 
-    name: str
-    kind: str
     levels: tuple[Level, ...]
     outputs: tuple[int, ...] = ()
     shares: tuple[float, ...] = ()
 
     decimals: ClassVar[None] = None
-    reach = (-math.inf, math.inf)
     unknown: ClassVar[str] = "hold a value that it did not know"
 
     @classmethod
@@ -256,33 +253,20 @@ class LevelColumn:
         """A level for a sentence."""
         return shortened(self.decode_one(value))
 
-    @property
-    def has_own_noise(self) -> bool:
-        """Levels are all alike to errors."""
-        return False
-
-    def with_any_noise(self) -> Self:
-        """The same."""
-        return self
-
     def edges(self, values: NDArray[np.float32]) -> Sequence[float]:
         """Each level is a bin of its own."""
         return ()
 
-    @property
-    def few(self) -> tuple[float, ...]:
-        """Levels are no numbers."""
-        return ()
-
-    def is_amount(self, value: float, repair: float) -> bool:
-        """Nor amounts."""
-        return False
-
     def change(self, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> Change:
         return Change(rows, values, levels=self.levels)
 
-    @classmethod
-    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
+    @staticmethod
+    def _learn_levels(column: Column, values: pa.ChunkedArray) -> list[Level]:
+        if column.kind == "ordinal" and family(values.type) == "text":  # numbers have their order
+            raise SchemaError(
+                f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
+                f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
+            )
         if family(values.type) == "other" or values.null_count == len(values):
             came = values.type if values.null_count < len(values) else "nothing but gaps"
             raise SchemaError(
@@ -311,25 +295,12 @@ class LevelColumn:
         return np.array([*number_of, np.nan])[indices]
 
 
-class OrdinalColumn(LevelColumn):
-    """A column of ordered levels; numbers have their order, that of text must be given."""
-
-    @classmethod
-    def _learn_levels(cls, column: Column, values: pa.ChunkedArray) -> list[Level]:
-        if family(values.type) == "text":
-            raise SchemaError(
-                f"Column {column.name!r} is ordinal and holds text, so its levels must be given in order; "
-                f"there are none. Hint: schema={{{column.name!r}: {{'kind': 'ordinal', 'levels': [...]}}}}."
-            )
-        return super()._learn_levels(column, values)
-
-
 EncodedColumn = RealColumn | CountColumn | LevelColumn
 ENCODED: dict[str, type[EncodedColumn]] = {
     "real": RealColumn,
     "category": LevelColumn,
     "count": CountColumn,
-    "ordinal": OrdinalColumn,
+    "ordinal": LevelColumn,
 }
 
 
@@ -337,12 +308,6 @@ def in_words(column: EncodedColumn, value: float, notation: Notation | None) -> 
     """A model value for a sentence about a column that is written so."""
     said = None if notation is None else notation.in_words(column.decode_one(value))
     return column.in_words(value) if said is None else said
-
-
-def column_from_json(entry: dict[str, Any]) -> EncodedColumn:
-    """A column as a model file holds it."""
-    entry = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-    return ENCODED[entry["kind"]](**entry)
 
 
 def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -359,6 +324,12 @@ def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float6
             "Hint: leave the cell empty if it is unknown."
         )
     return numbers
+
+
+def _known_numbers(column: Column, values: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Without gaps and what cannot be read."""
+    numbers = _numbers(column.name, column.kind, values)
+    return numbers[~np.isnan(numbers)]
 
 
 def _refuse_text(name: str, kind: str, values: pa.ChunkedArray) -> None:

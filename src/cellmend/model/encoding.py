@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cellmend.model.columns import ENCODED, EncodedColumn, LevelColumn, column_from_json
+from cellmend.model.columns import ENCODED, EncodedColumn, LevelColumn
 from cellmend.posterior.evidence import Figures
 from cellmend.posterior.firstlook import Seen
 from cellmend.table.frames import Change
@@ -36,10 +36,6 @@ class Cells:
     def __getitem__(self, rows: slice | Tensor) -> Cells:
         return Cells(self.values[rows], self.observed[rows])
 
-    def take(self, rows: Tensor) -> Cells:
-        """These rows, (B,); or of cells stacked (M, N, D), for each of them its own, (M, B)."""
-        return Cells(take_rows(self.values, rows), take_rows(self.observed, rows))
-
     def above(self, others: Cells) -> Cells:
         """These rows, then the others."""
         return Cells(torch.cat([self.values, others.values]), torch.cat([self.observed, others.observed]))
@@ -61,8 +57,8 @@ class EncodedTable:
 
     table: ReadTable
     cells: Cells  # (N, D)
-    whole: Cells | None = None  # with the cells that a first look took for missing; none with the methods of the paper
-    seen: Seen | None = None  # by a first look, likewise
+    whole: Cells  # with the cells that a first look took for missing
+    seen: Seen | None = None  # by a first look; none with the methods of the paper
 
     @property
     def figures(self) -> Figures | None:
@@ -126,6 +122,15 @@ class TableEncoder:
             torch.from_numpy(observed),
         )
 
+    def encode_seen(self, table: ReadTable, seen: Seen | None) -> EncodedTable:
+        """A table and its cells, without those that a first look hid, if there was one."""
+        whole = self.encode(table)
+        if seen is None:
+            return EncodedTable(table, whole, whole)
+        left = [seen.table.understood.column(position).is_valid().to_numpy() for position in self.positions]
+        observed = torch.from_numpy(np.stack(left, axis=1)) if left else whole.observed
+        return EncodedTable(seen.table, Cells(torch.where(observed, whole.values, 0.0), observed), whole, seen)
+
     def spread(self, cell_values: NDArray[Any], table: ReadTable) -> NDArray[Any]:
         """(N, D) of the modelled columns to (N, all columns) in table order, 0 elsewhere."""
         whole = np.zeros((len(cell_values), len(table.names)), dtype=cell_values.dtype)
@@ -145,13 +150,6 @@ class TableEncoder:
             if where[:, d].any()
         }
         return table.frame.with_cells(changes)
-
-    def to_json(self) -> list[dict[str, Any]]:
-        return [asdict(column) for column in self.columns]
-
-    @classmethod
-    def from_json(cls, columns: list[dict[str, Any]], names: list[str]) -> TableEncoder:
-        return cls([column_from_json(entry) for entry in columns], names)
 
 
 def _as_modelled(column: Column) -> Column:

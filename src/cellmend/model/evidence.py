@@ -39,19 +39,6 @@ class Evidence:
     readings: Tensor  # (R, B, D), log odds by each reading of the row; with methods of the paper one
     log_shares: Tensor  # (R, B), log probability of each reading; -inf where a row has fewer
 
-    def first(self, rows: int) -> Evidence:
-        """Of the first so many rows."""
-        return Evidence(
-            self.log_clean[:rows],
-            self.log_corrupted[:rows],
-            self.logit[:rows],
-            self.decoded[..., :rows, :],
-            self.drawn[:rows],
-            self.alone[:rows],
-            self.readings[:, :rows],
-            self.log_shares[:, :rows],
-        )
-
 
 @dataclass(frozen=True)
 class Reconstruction:
@@ -121,10 +108,9 @@ def how_many(network: RVAE) -> int:
 
 def for_each_network(network: RVAE, cells: Cells) -> Cells:
     """Cells (B, D) for each of M stacked networks, (M, B, D); as they are if the network is a single one."""
-    networks = how_many(network)
-    if networks == 1 and network.decoder_output.bias.dim() == 1:
+    if network.decoder_output.bias.dim() == 1:
         return cells
-    return Cells(*(each.expand(networks, *each.shape) for each in (cells.values, cells.observed)))
+    return Cells(*(each.expand(how_many(network), *each.shape) for each in (cells.values, cells.observed)))
 
 
 def over_networks(log_probability: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import cellmend
 from cellmend.decisions.taught import Taught
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
+from cellmend.model.columns import ENCODED
 from cellmend.model.encoding import Cells, TableEncoder
 from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks
 from cellmend.model.profile import Profile
@@ -29,12 +29,12 @@ from cellmend.posterior.firstlook import FirstLook
 from cellmend.posterior.tails import GRID, Tails
 from cellmend.posterior.weigher import Context, learned, weigher_of
 from cellmend.settings import Settings
+from cellmend.table.packing import pack, unpack
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.rules import Rules
 from cellmend.table.schema import Schema
 
 FORMAT = 3
-LARGEST_HEADER = 100_000_000  # bytes, as safetensors itself has it
 KEPT_VALUES, KEPT_OBSERVED = "kept.values", "kept.observed"  # of the rows that a model keeps
 WEIGHER = "weigher."  # of the weights that a model was judged by: it keeps answering the same
 KEY = "cellmend"  # the one metadata key: with several, safetensors' bytes are not reproducible
@@ -46,12 +46,12 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         "versions": {"cellmend": cellmend.__version__, "torch": torch.__version__},
         "settings": settings_to_json(settings),
         **model.reader.to_json(),
-        "columns": model.encoder.to_json(),
+        "columns": pack(model.encoder.columns),
         "named": named,
         "seed": model.seed,
         "offset": model.calibration.offset,
         "fitted_method": model.calibration.method,
-        "rates": asdict(model.calibration.rates),
+        "rates": pack(model.calibration.rates),
         "history": model.history,
         "summary": model.profile.to_json(),
         "learned_rows": model.replay.stands_for,
@@ -60,8 +60,8 @@ def save_model(path: str | Path, model: Model, settings: Settings, *, named: boo
         header["taught"] = model.taught.to_json()
     weigher = {}
     if model.weighing is not None:
-        header["first_look"] = model.weighing.first_look.to_json()
-        header["tails"] = model.weighing.tails.logs.tolist()
+        header["first_look"] = pack(model.weighing.first_look)
+        header["tails"] = model.weighing.tails.at_least.tolist()
         header["context"] = model.weighing.context.to_json()
         weigher = {WEIGHER + name: value.half() for name, value in model.weighing.weigher.state_dict().items()}
     kept = {KEPT_VALUES: model.replay.cells.values, KEPT_OBSERVED: model.replay.cells.observed}
@@ -95,7 +95,8 @@ def parts_that_fit(path: str | Path) -> Iterator[None]:
 def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Settings) -> Model:
     """The model that a header and weights describe, on the processor."""
     reader = TableReader.from_json(header)
-    encoder = TableEncoder.from_json(header["columns"], [column.name for column in reader.schema])
+    columns = [unpack(ENCODED[entry["kind"]], entry) for entry in header["columns"]]
+    encoder = TableEncoder(columns, [column.name for column in reader.schema])
     network = as_one(draw_networks(encoder.columns, settings, header["seed"]))
     kept = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
     of_weigher = {name.removeprefix(WEIGHER): weights.pop(name) for name in list(weights) if name.startswith(WEIGHER)}
@@ -104,7 +105,7 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         reader=reader,
         encoder=encoder,
         network=network,
-        calibration=Calibration(_rates(header["rates"]), header["offset"], header["fitted_method"]),
+        calibration=Calibration(unpack(ErrorRates, header["rates"]), header["offset"], header["fitted_method"]),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
@@ -118,12 +119,8 @@ def _weighing(header: dict[str, Any], tensors: dict[str, Tensor]) -> Weighing | 
     """What it takes to weigh evidence; models of before, and those of the methods of the paper, have none."""
     if "first_look" not in header:
         return None
-    look, context = FirstLook.from_json(header["first_look"]), Context.from_json(header["context"])
+    look, context = unpack(FirstLook, header["first_look"]), Context.from_json(header["context"])
     return Weighing(weigher_of(tensors), look, Tails(np.array(header["tails"]).reshape(-1, len(GRID))), context)
-
-
-def _rates(entry: dict[str, Any]) -> ErrorRates:
-    return ErrorRates(**entry | {"columns": tuple(entry.get("columns", ()))})
 
 
 def write_parts(path: str | Path, header: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -141,14 +138,16 @@ def write_parts(path: str | Path, header: dict[str, Any], tensors: dict[str, Ten
 
 def _what_is_wrong(error: Exception) -> str:
     is_told = isinstance(error, ValueError | safetensors.SafetensorError) and not isinstance(error, UnicodeError)
-    return str(error).partition("\n")[0] if is_told else "its header is none of a model"
+    said = str(error).partition("\n")[0].removeprefix("Error while deserializing header: ")
+    return said if is_told else "its header is none of a model"
 
 
 def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and weights of a model file, checked."""
     path = Path(path)
     try:
-        text = _read_metadata(path)[KEY]
+        with path.open("rb"), safetensors.safe_open(path, "pt") as file:  # open says what is the matter with a path
+            text = file.metadata()[KEY]
         header = json.loads(text)
         if json.dumps(header) != text:  # the last digit of a number may be another one, and the number the same
             raise ValueError("a header that save would not write")
@@ -191,20 +190,6 @@ def _refuse_old_decisions(path: Path, header: dict[str, Any]) -> None:
             f"{path.name} learned its decisions from evidence that this cellmend no longer works out. "
             "Hint: fit the model again and give it the decisions again."
         )
-
-
-def _read_metadata(path: Path) -> dict[str, str]:
-    """safetensors: 8 bytes length, that many bytes of JSON, then the tensors and nothing else."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if not 0 < length <= LARGEST_HEADER:
-            raise ValueError(f"a header of {length} bytes")
-        header = json.loads(file.read(length))
-    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-    if 8 + length + max(ends, default=0) != path.stat().st_size:  # before reading what may be huge
-        raise ValueError("the size is not what the header says")
-    metadata: dict[str, str] = header["__metadata__"]
-    return metadata
 
 
 def _digest(header: dict[str, Any], weights: dict[str, Tensor]) -> str:

@@ -14,11 +14,8 @@ from cellmend.model.network import RVAE, Alpha, clean_logit
 
 READINGS = 4  # ways to read a row: which of the cells that look wrong is hidden first
 HIDING_ROUNDS = 6  # cells of a row that can be hidden because they look wrong
-SWEEPS, DRAWN_ANEW = (
-    20,
-    0.3,
-)  # of imagined rows: how often, and the share of cells; six times each is far from the start
-CHANCE_SEED = 0  # of the values drawn by chance
+SWEEPS = 20  # over imagined rows
+DRAWN_ANEW = 0.3  # of their cells in a sweep: after six times each, rows are far from the start
 CHANCE_POWER = 0.75  # of the frequency of levels drawn by chance; 0 all alike, 1 as frequent as they are
 IMAGINED_AT_ONCE = 1024  # rows
 
@@ -80,7 +77,7 @@ def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
     """log p - log p0 of each cell with only itself hidden, and of a value drawn by chance in its place, both (N, D).
 
     Of several networks the mean p counts. A number is drawn from p0, a level as `levels_by_chance` draws it."""
-    generator = torch.Generator().manual_seed(CHANCE_SEED)
+    generator = torch.Generator().manual_seed(0)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
     coded = network.coded.nonzero().squeeze(-1).to(cells.values.device)
     known = (cells.observed & cells.values.isfinite())[:, coded]
@@ -91,7 +88,7 @@ def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
         decoded, log_clean = _decode_hidden(network, piece, piece.observed)
         rows = slice(first, first + len(piece))
         values = network.chance(uniform[rows])
-        values[:, coded] = torch.where(known.any(0), levels[rows].double(), values[:, coded])
+        values[:, coded] = levels[rows].double()
         drawn = Cells(values, torch.ones_like(piece.observed))
         by_chance = over_networks(network.log_clean(for_each_network(network, drawn), decoded.double()))
         return log_clean - network.log_corrupted(_exact(piece)), by_chance - network.log_corrupted(drawn)

@@ -62,13 +62,8 @@ class Examined:
 
     rows: NDArray[np.int64]  # (n,) places in the table
     cells: Cells  # (n, D)
-    log_odds: Tensor  # (n, D) that each cell is wrong
+    trusted: Tensor  # (n, D) cells that speak for the others: observed, and not probably wrong themselves
     seen: Reconstruction  # the rows as the clean component sees them
-
-    @property
-    def trusted(self) -> Tensor:
-        """Cells that speak for the others, (n, D): observed, and not wrong themselves."""
-        return self.cells.observed & self.cells.values.isfinite() & (self.log_odds.sigmoid() < 0.5)
 
 
 def seen_of(encoded: EncodedTable) -> Seen:
@@ -82,7 +77,7 @@ class Judge:
 
     def __init__(self, model: Model, settings: Settings, method: str | None = None) -> None:
         self.model, self.settings = model, settings
-        self._last: tuple[EncodedTable, Posterior] | None = None  # findings ask for what suspicion asked for
+        self._last: tuple[EncodedTable, Judged] | None = None  # findings ask for what suspicion asked for
         self.method = settings.check_method(method)
         self.hides = settings.repair_method == "hidden"
         # As estimated when fitting; with the methods of the paper, which may be asked for later, as alpha says.
@@ -90,12 +85,12 @@ class Judge:
 
     def encode(self, table: ReadTable) -> EncodedTable:
         """The table as the network sees it, without the cells that a first look finds wrong, and its evidence."""
-        weighing = self.model.weighing
-        if not self.hides or weighing is None:
+        weighing, seen = self.model.weighing, None
+        if self.hides and weighing is not None:
+            seen = weighing.first_look.look(table, weighing.weigher)
+        else:
             refuse_unmodelled(self.model.reader.schema)
-            return EncodedTable(table, self.model.encoder.encode(table))
-        whole, seen = self.model.encoder.encode(table), weighing.first_look.look(table, weighing.weigher)
-        return EncodedTable(seen.table, self.model.encoder.encode(seen.table), whole, seen)
+        return self.model.encoder.encode_seen(table, seen)
 
     # ------------------------------------------------------------ of cells
 
@@ -105,34 +100,40 @@ class Judge:
 
     def untaught(self, encoded: EncodedTable) -> Judged:
         """What is said of each cell as if nothing had been decided by people."""
-        if not self.weighs(encoded):
-            suspicion = self._score(encoded, self._suspicion)[0]
-            return Judged(encoded.table, self.model.encoder.spread(suspicion, encoded.table))
-        posterior, portrait = self.posterior(encoded), self.weighing.first_look.portrait
-        return Judged(encoded.table, posterior.suspicion, encoded.figures, posterior, portrait)
+        if self._last is not None and self._last[0] is encoded:
+            return self._last[1]
+        if self.weighs(encoded):
+            return self.hear(encoded, self.voice(encoded))
+        suspicion = self._score(encoded, self._suspicion)[0]
+        judged = Judged(encoded.table, self.model.encoder.spread(suspicion, encoded.table))
+        self._last = encoded, judged
+        return judged
+
+    def hear(self, encoded: EncodedTable, voice: Voice) -> Judged:
+        """The same by what the network said already; remembered."""
+        weighing, figures = self.weighing, seen_of(encoded).figures
+        said = self.figures_of(encoded, voice, weighing.tails)
+        found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
+        asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
+        found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+        judged = Judged(encoded.table, found.suspicion, figures, found, weighing.first_look.portrait)
+        self._last = encoded, judged
+        return judged
 
     def weighs(self, encoded: EncodedTable) -> bool:
         """Is all evidence weighed, as by the default, or does the network speak alone, as in the paper?"""
         return self.hides and self.model.weighing is not None and encoded.figures is not None
 
     def posterior(self, encoded: EncodedTable) -> Posterior:
-        """What all evidence together says of each cell."""
-        if self._last is None or self._last[0] is not encoded:
-            self._last = encoded, self.weighed(encoded, self.voice(encoded))
-        return self._last[1]
-
-    def weighed(self, encoded: EncodedTable, voice: Voice) -> Posterior:
-        """The same, if the network was asked already."""
-        weighing, figures = self.weighing, seen_of(encoded).figures
-        said = self.figures_of(encoded, voice, weighing.tails)
-        found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
-        asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
-        return replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+        """What all evidence together says of each cell; to be asked for only where it is weighed."""
+        found = self.untaught(encoded).posterior
+        assert found is not None  # noqa: S101
+        return found
 
     def voice(self, encoded: EncodedTable) -> Voice:
         """What the network says of each modelled cell; of those that a first look hid too, hidden like any other."""
-        cells = encoded.cells if encoded.whole is None else encoded.whole
-        said, hidden = self._said(encoded), (cells.observed & ~encoded.cells.observed).cpu().numpy()
+        cells, said = encoded.whole, self._said(encoded)
+        hidden = (cells.observed & ~encoded.cells.observed).cpu().numpy()
         rows = np.flatnonzero(hidden.any(axis=1))
         if len(rows):
             shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
@@ -177,14 +178,11 @@ class Judge:
     # ------------------------------------------------------------ of rows
 
     def row_scores(self, encoded: EncodedTable, kind: str | None = None) -> Floats:
-        """How bad each row is, (N,): its expected number of wrong cells, at least the suspicion of its most suspicious
-        one, or the paper's sums."""
+        """How bad each row is, (N,): its expected number of wrong cells, or the paper's sums."""
         kind = self._score_kind(kind)
-        if kind != "suspicion":
-            return self._score(encoded, {"pi": cell_pi_clamped, "nll": cell_nll}[kind])[0].sum(axis=1)
-        if not self.hides:
-            return self._score(encoded, self._suspicion)[0].sum(axis=1)
-        return self.suspicion_and_row_scores(encoded)[1]
+        if kind == "suspicion" and self.weighs(encoded):
+            return self.suspicion(encoded).sum(axis=1)
+        return self._score(encoded, self._of_row(kind))[0].sum(axis=1)
 
     def suspicion_and_row_scores(self, encoded: EncodedTable) -> tuple[Floats, Floats]:
         """Both at once, (N, all columns) and (N,), each row judged by itself."""
@@ -197,7 +195,7 @@ class Judge:
         if self.weighs(encoded):
             whole = self.suspicion(encoded)
             return whole, whole.sum(axis=1)
-        cells, rows = self._score(encoded, self._suspicion, self._share_of_row)
+        cells, rows = self._score(encoded, self._suspicion, self._of_row(self._score_kind(None)))
         judged = Judged(encoded.table, self.model.encoder.spread(cells, encoded.table))
         return self._as_taught(judged), rows.sum(axis=1)
 
@@ -218,13 +216,13 @@ class Judge:
     # ------------------------------------------------------------ of what they should have been
 
     def examine(self, encoded: EncodedTable, rows: NDArray[np.int64] | None = None) -> Iterator[Examined]:
-        """These rows, or all, in chunks, with the odds that their cells are wrong and what they should be like."""
+        """These rows, or all, in chunks, with the cells to be trusted and what they should be like."""
         if rows is None or self.method in ("one-stage", "two-stage"):  # what is drawn for a row depends on its chunk
             rows = np.arange(len(encoded.cells))
         if not self.model.encoder.columns:
             nothing = encoded.cells[torch.from_numpy(rows)]
             seen = Reconstruction(nothing.values, nothing.values, nothing.observed)
-            yield Examined(rows, nothing, nothing.values, seen)
+            yield Examined(rows, nothing, nothing.observed, seen)
             return
         padded = encoded.cells[filled_up(torch.from_numpy(rows))]
 
@@ -232,8 +230,8 @@ class Judge:
             evidence, generator = self._judge(first, cells)
             seen = reconstruct(self.model.network, cells, evidence, method=self.method, generator=generator)
             own = rows[first : first + len(cells)]
-            odds = self._log_odds(evidence, cells)
-            return Examined(own, cells[: len(own)], odds[: len(own)], seen.first(len(own)))
+            trusted = cells.observed & (self._log_odds(evidence, cells) < 0)
+            return Examined(own, cells[: len(own)], trusted[: len(own)], seen.first(len(own)))
 
         yield from each_chunk(self.model.network, padded, examined)
 
@@ -285,12 +283,13 @@ class Judge:
         """-log(1 - suspicion), from the log odds so that nothing is cut off."""
         return softplus(self._log_odds(evidence, cells))
 
-    def _share_of_row(self, evidence: Evidence, cells: Cells) -> Tensor:
-        """What each cell adds to the score of its row, (B, D)."""
-        kind = self._score_kind(None)
-        if kind == "suspicion":
-            return suspicion_alone(self._alone(evidence, cells), cells, self.rates)
-        return {"pi": cell_pi_clamped, "nll": cell_nll}[kind](evidence, cells)
+    def _of_row(self, kind: str) -> Score:
+        """What each cell adds to the score of its row."""
+        suspicion = self._suspicion_alone if self.hides else self._suspicion
+        return {"pi": cell_pi_clamped, "nll": cell_nll, "suspicion": suspicion}[kind]
+
+    def _suspicion_alone(self, evidence: Evidence, cells: Cells) -> Tensor:
+        return suspicion_alone(self._alone(evidence, cells), cells, self.rates)
 
     def _score_kind(self, kind: str | None) -> str:
         if kind == "pi" and self.settings.weights == "none":

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, d
 from cellmend.model.network import RVAE, Bound
 from cellmend.model.optimiser import Ascent, Watch
 from cellmend.model.profile import Profile
-from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors, standing_out
+from cellmend.model.suspicion import RARE_SHARE, ErrorRates, Suspicions, clean_priors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.posterior.firstlook import FirstLook
 from cellmend.posterior.posterior import context_of
@@ -52,8 +53,8 @@ class Untrained:
     first_look: FirstLook | None  # none with the methods of the paper
 
 
-def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Model, EncodedTable]:
-    """A model of the table, and the table as the model sees it."""
+def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Judge, EncodedTable]:
+    """Who judges by a model of the table, and the table as the model sees it."""
     start = begin(reader, table, settings)
     suspicions = Suspicions(start.room)
     history = torch.zeros(0)
@@ -65,18 +66,17 @@ def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Mo
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
     """Encoding and an untrained network, and what to train on: all but the cells that a first look finds wrong."""
-    look, seen, given = None, None, table
+    look, seen, shown = None, None, table
     if settings.repair_method == "hidden":
         TableEncoder.fit(reader.schema, table, robust=settings.binned)  # refuses what no look may hide
         look, seen = FirstLook.learn(table, learned())
-        table = seen.table
+        shown = seen.table
     else:
         refuse_unmodelled(reader.schema)
-    encoder = TableEncoder.fit(reader.schema, table, robust=settings.binned)
+    encoder = TableEncoder.fit(reader.schema, shown, robust=settings.binned)
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
-    whole = None if look is None else encoder.encode(given)
-    encoded = EncodedTable(table, encoder.encode(table), whole, seen)
+    encoded = encoder.encode_seen(table, seen)
     cells = sample(encoded.cells, settings, seed).to(device)
     room = torch.zeros(0)
     if encoder.columns:
@@ -159,46 +159,49 @@ def threads_for(batch_size: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Model:
-    """The model that came of it, with all that is known beside the weights."""
+def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Judge:
+    """Who judges by the model that came of it, with all that is known beside the weights."""
+    rates = settled_rates(network, start.cells, settings, suspicions)
     model = Model(
         reader=start.reader,
         encoder=start.encoder,
         network=network,
-        calibration=Calibration(published_rates(settings.alpha), math.nan, settings.repair_method),
+        calibration=Calibration(rates, math.nan, settings.repair_method),
         profile=Profile.learn(start.encoder.columns, start.cells),
         replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
         seed=start.seed,
         history=mean_history(history),
     )
-    if start.encoder.columns:
-        model = replace(model, calibration=calibrate(model, start.encoded, start.cells, settings, suspicions))
-    return model if start.first_look is None else with_weighing(model, start.first_look, start.encoded, settings)
-
-
-def with_weighing(model: Model, look: FirstLook, encoded: EncodedTable, settings: Settings) -> Model:
-    """The model with what it takes to weigh all evidence, and the threshold of `predict` by it."""
     judge = Judge(model, settings)
+    if start.first_look is not None:
+        judge = with_weighing(judge, start.first_look, start.encoded)
+    offset = worst_of(judge.row_scores(start.encoded), settings.alpha)
+    judge.model = replace(judge.model, calibration=replace(judge.model.calibration, offset=offset))
+    return judge
+
+
+def with_weighing(judge: Judge, look: FirstLook, encoded: EncodedTable) -> Judge:
+    """A judge who weighs all evidence, and has judged the table already."""
     voice = judge.voice(encoded)
     said = judge.figures_of(encoded, voice, voice.tails)
     context = context_of(learned(), seen_of(encoded).figures, said)
-    model = replace(model, weighing=Weighing(learned(), look, voice.tails, context))
-    rows = Judge(model, settings).weighed(encoded, voice).suspicion.sum(axis=1)
-    offset = float(np.quantile(-rows, 1 - settings.alpha))
-    return replace(model, calibration=replace(model.calibration, offset=offset))
+    weighing = Weighing(learned(), look, voice.tails, context)
+    weighs = Judge(replace(judge.model, weighing=weighing), judge.settings)
+    weighs.hear(encoded, voice)
+    return weighs
 
 
-def calibrate(
-    model: Model, encoded: EncodedTable, cells: Cells, settings: Settings, suspicions: Suspicions
-) -> Calibration:
-    """Error rates and the threshold of `predict`, from a table and those of its rows that were learned from."""
-    hidden, judge = settings.repair_method == "hidden", Judge(model, settings)
-    rates = published_rates(settings.alpha)
-    if settings.hide or hidden:
-        ratio, by_chance = hidden_ratios(model.network, cells)
-        rates = suspicions.settle(ratio, by_chance, cells.observed, rare=RARE_SHARE)
-    scores = expected_errors(ratio, cells, rates).cpu().numpy() if hidden else judge.row_scores(encoded)
-    return Calibration(rates, float(np.quantile(-scores, 1 - settings.alpha)), settings.repair_method)
+def settled_rates(network: RVAE, cells: Cells, settings: Settings, suspicions: Suspicions) -> ErrorRates:
+    """How often rows and cells are wrong, by what the trained network says of the cells (N, D) that it learned."""
+    hides = settings.hide or settings.repair_method == "hidden"
+    if not hides or not cells.values.shape[1]:
+        return published_rates(settings.alpha)
+    return suspicions.settle(*hidden_ratios(network, cells), cells.observed, rare=RARE_SHARE)
+
+
+def worst_of(rows: NDArray[np.float64], alpha: float) -> float:
+    """The threshold of `predict` by row scores, (N,): as many of the rows as alpha says lie below it."""
+    return float(np.quantile(-rows, 1 - alpha))
 
 
 def keep(wanted: int, seed: int, replay: Replay, new: Cells) -> Cells:

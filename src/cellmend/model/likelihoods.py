@@ -110,7 +110,7 @@ class Real(nn.Module):
             width = (scale * self.spread).unsqueeze(-2)
             return -((values - self.middle.unsqueeze(-2)) / width).square().log1p() - (math.pi * width).log()
         # No tensor is made of the number: a captured CUDA graph must not copy from the host.
-        return -0.5 * (values / scale).square() - math.log(scale) - 0.5 * math.log(2 * math.pi)
+        return -0.5 * (values / scale).square() - math.log(scale) - 0.5 * LOG_2_PI
 
     def chance(self, uniform: Tensor) -> Tensor:
         """Draws from the corrupted component, as far out as errors are looked for, (B, D), by uniform draws (B, D)."""
@@ -154,7 +154,8 @@ class Real(nn.Module):
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log weights, means and log variances (B, D, components + 1), the decoder's Gaussian first."""
         if not self.how.components:
-            return torch.zeros_like(decoded).unsqueeze(-1), decoded.unsqueeze(-1), self._log_variance()
+            one = F.hardtanh(self.log_variance, *LOG_VARIANCE)[..., None, :, None]  # the same for all rows, (1, D, 1)
+            return torch.zeros_like(decoded).unsqueeze(-1), decoded.unsqueeze(-1), one
         own = self._own(decoded)
         found = (own[2:].log_softmax(0), *gaussians(own, self.log_variance, self.places, self.widths))
         return tuple(each.movedim(0, -1) for each in found)  # type: ignore[return-value]
@@ -163,24 +164,46 @@ class Real(nn.Module):
         """What the decoder says of each column, (3 + components, B, D)."""
         return decoded.view(*decoded.shape[:-1], self.columns, self.each).movedim(-1, 0)
 
-    def _log_variance(self) -> Tensor:
-        """Of the Gaussian when there is no other, the same for all rows, (1, D, 1)."""
-        return F.hardtanh(self.log_variance, *LOG_VARIANCE)[..., None, :, None]
+
+class Levels(nn.Module):
+    """Level numbers, which enter the network through an embedding of each. Corrupted: every level alike."""
+
+    coded: Literal[True] = True
+    log_uniform: Tensor
+
+    def __init__(self, levels: Tensor) -> None:
+        super().__init__()
+        constant(self, "log_uniform", -levels.float().log())  # (D,)
+
+    def probabilities(self, decoded: Tensor) -> Tensor:
+        """(B, D, C), 0 beyond a column's own levels."""
+        raise NotImplementedError
+
+    def log_corrupted(self, values: Tensor) -> Tensor:
+        return self.log_uniform.expand(values.shape)
+
+    def room(self, values: Tensor, observed: Tensor) -> Tensor:
+        """Frequencies of levels do not say: NaN, (D,)."""
+        return torch.full_like(self.log_uniform, torch.nan)
+
+    def best(self, decoded: Tensor) -> Tensor:
+        return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
+
+    def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
+        return sample_levels(self.probabilities(decoded), generator)
 
 
-class Category(nn.Module):
-    """Level numbers. Clean: softmax of the decoder's logits. Corrupted: every level alike.
+class Category(Levels):
+    """Unordered levels. Clean: softmax of the decoder's logits.
 
     The logits of all columns lie side by side, (B, W_1 + ... + W_D): one for each level, or for each group of them, in
     which the level has a share that does not depend on the row.
     """
 
-    coded: Literal[True] = True  # enters the network through an embedding of its level
     owner: Tensor
     first: Tensor
     padded: Tensor
     member: Tensor
-    log_uniform: Tensor
     first_level: Tensor
     output: Tensor
     log_share: Tensor
@@ -189,8 +212,8 @@ class Category(nn.Module):
     padded_levels: Tensor
 
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
-        super().__init__()
         levels = torch.tensor([len(column.levels) for column in columns])
+        super().__init__(levels)
         outputs = torch.tensor([max(column.outputs, default=len(column.levels) - 1) + 1 for column in columns])
         self.width, self.shared = int(outputs.sum()), any(column.outputs for column in columns)
         owner = torch.repeat_interleave(torch.arange(len(columns)), outputs)
@@ -198,7 +221,6 @@ class Category(nn.Module):
         constant(self, "first", outputs.cumsum(0) - outputs)  # (D,) each column's first logit
         constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
         constant(self, "padded", padded_rows(outputs, beyond=self.width))  # (D, W) every logit
-        constant(self, "log_uniform", -levels.float().log())  # (D,)
         if self.shared:
             self._share(columns, levels)
 
@@ -224,20 +246,7 @@ class Category(nn.Module):
         level = values.long() + self.first_level
         return LogSoftmax.apply(decoded, self.output[level], self.owner, self.member) + self.log_share[level]
 
-    def log_corrupted(self, values: Tensor) -> Tensor:
-        return self.log_uniform.expand(values.shape)
-
-    def chance(self, uniform: Tensor) -> Tensor:
-        """Every level alike, (B, D), by uniform draws (B, D)."""
-        levels = (-self.log_uniform).exp().round().unsqueeze(-2)
-        return (uniform * levels).floor().minimum(levels - 1)
-
-    def room(self, values: Tensor, observed: Tensor) -> Tensor:
-        """Frequencies of levels do not say: NaN, (D,)."""
-        return torch.full_like(self.log_uniform, torch.nan)
-
     def probabilities(self, decoded: Tensor) -> Tensor:
-        """(B, D, C), 0 beyond a column's own levels."""
         of_logits = self._side_by_side(decoded).softmax(-1)
         if not self.shared:
             return of_logits
@@ -252,12 +261,9 @@ class Category(nn.Module):
 
     def best(self, decoded: Tensor) -> Tensor:
         if not self.shared:
-            return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
+            return super().best(decoded)
         chosen = self._side_by_side(decoded + self.log_lead).argmax(-1) + self.first  # (B, D)
         return self.leader[chosen].to(decoded.dtype)
-
-    def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
-        return sample_levels(self.probabilities(decoded), generator)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         """Unordered levels have none: NaN."""
@@ -341,20 +347,18 @@ class Count(nn.Module):
         return own[..., 1:].log_softmax(-1), torch.cat([log_rates, shared], -1).clamp(*LOG_RATE)
 
 
-class Ordinal(nn.Module):
-    """Level numbers. Clean: ordinal logit around the decoder's place. Corrupted: every level alike.
+class Ordinal(Levels):
+    """Ordered levels. Clean: ordinal logit around the decoder's place.
 
     P(level <= k) = sigmoid(threshold_k - place), with rising thresholds learned for each column.
     """
 
-    coded: Literal[True] = True
     owner: Tensor
     inner: Tensor
-    log_uniform: Tensor
 
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
-        super().__init__()
         levels = torch.tensor([len(column.levels) for column in columns])
+        super().__init__(levels)
         self.width = len(columns)
         constant(self, "owner", torch.arange(self.width))
         most = int(levels.max())
@@ -363,7 +367,6 @@ class Ordinal(nn.Module):
         self.lowest = nn.Parameter(torch.where(levels > 2, -2.0, 0.0)[:, None])
         self.raw_steps = nn.Parameter(step[:, None].repeat(1, max(most - 2, 0)))
         constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
-        constant(self, "log_uniform", -levels.float().log())
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         bounds = self._bounds().expand(*values.shape, -1)  # (B, D, C + 1)
@@ -371,28 +374,9 @@ class Ordinal(nn.Module):
         below, above = bounds.gather(-1, level), bounds.gather(-1, level + 1)
         return log_sigmoid_difference(below.squeeze(-1) - decoded, above.squeeze(-1) - decoded)
 
-    def log_corrupted(self, values: Tensor) -> Tensor:
-        return self.log_uniform.expand(values.shape)
-
-    def chance(self, uniform: Tensor) -> Tensor:
-        """Every level alike, (B, D), by uniform draws (B, D)."""
-        levels = (-self.log_uniform).exp().round().unsqueeze(-2)
-        return (uniform * levels).floor().minimum(levels - 1)
-
-    def room(self, values: Tensor, observed: Tensor) -> Tensor:
-        """Frequencies of levels do not say: NaN, (D,)."""
-        return torch.full_like(self.log_uniform, torch.nan)
-
     def probabilities(self, decoded: Tensor) -> Tensor:
-        """(B, D, C), 0 beyond a column's own levels."""
         bounds = self._bounds() - decoded[..., None]
         return bounds[..., 1:].sigmoid() - bounds[..., :-1].sigmoid()
-
-    def best(self, decoded: Tensor) -> Tensor:
-        return self.probabilities(decoded).argmax(-1).to(decoded.dtype)
-
-    def sample(self, decoded: Tensor, generator: Generator) -> Tensor:
-        return sample_levels(self.probabilities(decoded), generator)
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         at_most = self.probabilities(decoded).cumsum(-1)

@@ -72,7 +72,8 @@ class ColumnNetwork(nn.Module):
         likelihoods = [make_likelihood(group, how) for group in groups]
         self.likelihoods = nn.ModuleList(likelihoods)
         self.parts = _lay_out(likelihoods, [len(group) for group in groups])
-        self.embeddings = Embeddings(_levels(self.parts, columns), embedding_dim)
+        levels = [len(c.levels) for p in self.parts if p.likelihood.coded for c in columns[p.columns]]
+        self.embeddings = Embeddings(levels, embedding_dim)
         self.masked = masked
         self.outputs = sum(likelihood.width for likelihood in likelihoods)
 
@@ -110,8 +111,9 @@ class ColumnNetwork(nn.Module):
         return torch.where(possible, torch.cat(each, dim=-1), 0.0)
 
     def chance(self, uniform: Tensor) -> Tensor:
-        """Values drawn from p0, (B, D), by uniform draws (B, D)."""
-        return torch.cat([p.likelihood.chance(uniform[..., p.columns]) for p in self.parts], dim=-1)
+        """Numbers drawn from p0 by uniform draws, both (B, D); columns of levels keep the draws."""
+        own = [(p, uniform[..., p.columns]) for p in self.parts]
+        return torch.cat([draws if p.likelihood.coded else p.likelihood.chance(draws) for p, draws in own], dim=-1)
 
     @property
     def coded(self) -> Tensor:
@@ -446,8 +448,3 @@ def _lay_out(likelihoods: list[Likelihood], counts: list[int]) -> list[Part]:
         parts.append(Part(likelihood, slice(column, column + count), outputs))
         column, output = column + count, output + likelihood.width
     return parts
-
-
-def _levels(parts: list[Part], columns: Sequence[EncodedColumn]) -> list[int]:
-    """How many levels each coded column has."""
-    return [len(c.levels) for p in parts if p.likelihood.coded for c in columns[p.columns]]

@@ -183,11 +183,6 @@ def rate_share(done: float) -> float:
     return min(0.2 + 16 * done, 0.5 + 0.5 * math.cos(math.pi * done))
 
 
-def decay_of_each(decays: Sequence[float], device: torch.device) -> float | Tensor:
-    """The weight decay of stacked networks for `minimise`: one number if they agree, else (M,)."""
-    return decays[0] if len(set(decays)) == 1 else torch.tensor(decays, device=device)
-
-
 class Adam:
     """Adam with torch's fused kernel; torch.optim loads a compiler first, which takes longer than many a fit.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cellmend.model.columns import EncodedColumn
 from cellmend.model.encoding import Cells
+from cellmend.table.packing import pack, unpack_fields
 
 LEAST_MOVED = 0.02  # bits: a Gaussian that moved by a third of its deviation, or 2 % of the cells that became 10 %
 SURE = 4.5  # standard deviations of a normal that chance must be beaten by: once in 300,000 columns
@@ -118,16 +119,14 @@ class Profile:
         return Cells(values, observed)
 
     def to_json(self) -> dict[str, Any]:
-        own = {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}
-        return own | ({"learned": [each.to_json() for each in self.learned]} if self.learned else {})
+        """As a model file holds it."""
+        own = {"rows": self.rows, "columns": pack(self.columns)}
+        return own | ({"learned": pack(self.learned)} if self.learned else {})
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> Profile:
-        columns = [
-            ColumnProfile(tuple(each["edges"]), tuple(each["counts"]), each["missing"], each["impossible"])
-            for each in entry["columns"]
-        ]
-        return cls(entry["rows"], tuple(columns), tuple(cls.from_json(each) for each in entry.get("learned", ())))
+        """The opposite of to_json."""
+        return unpack_fields(cls, entry)
 
 
 def _bins(column: EncodedColumn, values: NDArray[np.float32]) -> ColumnProfile:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence
-from cellmend.model.network import Alpha
+from cellmend.model.network import LOG_IMPOSSIBLE, Alpha
 
 EM_ROUNDS = 40  # at most
 SETTLED = 1e-4  # relative change of both shares, from which on EM is at its end
@@ -41,7 +41,6 @@ BELIEVED_DIRTY = 0.01  # the share of those that is dirty
 RARE_SHARE = 0.05  # of clean cells that are rare
 RARE_POWER = 0.2  # how much the evidence against a rare cell counts
 PRIORS = (0.02, 0.9999)  # that a cell is clean: no row is ever held to be all wrong, or beyond doubt
-LOG_ODDS_IMPOSSIBLE = 100.0  # that a value which its column cannot hold is wrong
 
 
 @dataclass(frozen=True)
@@ -265,14 +264,12 @@ def like_chance(ratio: Tensor, by_chance: Tensor, weight: Tensor) -> Tensor:
     return below.double() / weight.sum(0).clamp_min(1) / shares[:, None]
 
 
-def clean_priors(ratio: Tensor, observed: Tensor, rates: ErrorRates | None = None) -> Tensor:
+def clean_priors(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
     """Probability that each cell is clean by what the other cells of its row look like, (N, D).
 
-    Training takes it for alpha: an oddity in a usual row is then learned, and in a row of errors it is not. Rates are
-    estimated from the rows themselves, if none are given.
+    Training takes it for alpha: an oddity in a usual row is then learned, and in a row of errors it is not.
     """
     ratio = ratio.double()  # of a row with a wild cell little would be left in single precision
-    rates = rates or estimate_rates(ratio, observed, rare=0.0)
     return (-wrong_log_odds(torch.zeros_like(ratio), ratio, observed, rates)).sigmoid().clamp(*PRIORS)
 
 
@@ -342,7 +339,7 @@ def suspicion_log_odds(evidence: Evidence, cells: Cells, *, rates: ErrorRates, a
     odds = wrong_log_odds(own, row, cells.observed, rates)  # (R, B, D)
     share = evidence.log_shares.double().unsqueeze(-1)  # (R, B, 1)
     wrong, clean = ((share + F.logsigmoid(each)).logsumexp(0) for each in (odds, -odds))
-    return torch.where(cells.values.isfinite(), wrong - clean, LOG_ODDS_IMPOSSIBLE)
+    return torch.where(cells.values.isfinite(), wrong - clean, -LOG_IMPOSSIBLE)
 
 
 def expected_errors(ratio: Tensor, cells: Cells, rates: ErrorRates) -> Tensor:

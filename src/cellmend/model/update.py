@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,12 @@ import torch
 from torch import Tensor
 
 from cellmend.errors import SettingError
-from cellmend.model.encoding import Cells, EncodedTable
+from cellmend.model.encoding import Cells
 from cellmend.model.hidden import imagine
 from cellmend.model.judge import Judge
-from cellmend.model.learning import calibrate, climb, keep, lesson_for, mean_history, sample
+from cellmend.model.learning import climb, keep, lesson_for, mean_history, sample, settled_rates, worst_of
 from cellmend.model.model import Calibration, Model, Replay, as_one, draw_networks, find_device
-from cellmend.model.network import RVAE, grow
+from cellmend.model.network import grow
 from cellmend.model.profile import RECENT
 from cellmend.model.suspicion import Suspicions, rates_between
 from cellmend.settings import Settings
@@ -24,18 +25,19 @@ REMEMBERED = (RECENT, 10_000)  # rows, as many as are new within these: an updat
 
 
 def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
-    """The model with new levels, and with weights that know the new rows too."""
-    if not model.encoder.columns:
-        return _followed_by_texts(model, table, settings)
-    grown = _with_new_levels(model, table, settings)
+    """The model with new levels, and with weights that know the new rows too; of texts no network learns."""
+    grown = _with_new_levels(model, table, settings) if model.encoder.columns else model
     encoded = Judge(grown, settings).encode(table)
     new = sample(encoded.cells, settings, model.seed).to(grown.device)
-    both = new.above(remember(grown, len(new)))
-    suspicions = Suspicions(known_room(grown, both))
-    history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
-    found = calibrate(grown, encoded, new, settings, suspicions)
-    if grown.weighing is not None:  # rows are then scored by all evidence
-        found = replace(found, offset=offset_of(Judge(replace(grown, calibration=found), settings), encoded))
+    rates, history = model.calibration.rates, torch.zeros(0)
+    if model.encoder.columns:
+        both = new.above(remember(grown, len(new)))
+        suspicions = Suspicions(known_room(grown, both))
+        history = climb(grown.network, lesson_for(grown.network, both, settings, suspicions), settings, model.seed)
+        rates = settled_rates(grown.network, new, settings, suspicions)
+    found = Calibration(rates, math.nan, settings.repair_method)
+    rows = Judge(replace(grown, calibration=found), settings).row_scores(encoded)
+    found = replace(found, offset=worst_of(rows, settings.alpha))
     kept = replace(model.replay, cells=model.replay.cells.to(grown.device))
     return replace(
         grown,
@@ -45,23 +47,6 @@ def learn_more(model: Model, table: ReadTable, settings: Settings) -> Model:
         profile=grown.profile.followed_by(grown.profile.of(new)),
         replay=Replay(keep(settings.keep_rows, model.seed, kept, new), kept.stands_for + len(new)),
     )
-
-
-def _followed_by_texts(model: Model, table: ReadTable, settings: Settings) -> Model:
-    """The same for a table of nothing but texts, of which no network learns."""
-    judge = Judge(model, settings)
-    offset = offset_of(judge, judge.encode(table))
-    return replace(
-        model,
-        reader=model.reader.followed_by(table),
-        calibration=_followed_by(model.calibration, replace(model.calibration, offset=offset), table.rows),
-        replay=replace(model.replay, stands_for=model.replay.stands_for + table.rows),
-    )
-
-
-def offset_of(judge: Judge, encoded: EncodedTable) -> float:
-    """The threshold of `predict` by a table: as many of its rows as alpha says lie below it."""
-    return float(np.quantile(-judge.row_scores(encoded), 1 - judge.settings.alpha))
 
 
 def known_room(model: Model, cells: Cells) -> Tensor:
@@ -78,18 +63,14 @@ def _with_new_levels(model: Model, table: ReadTable, settings: Settings) -> Mode
     doubtful = {name: reader.checks.doubtful(table.understood, name) for name in free}
     encoder = model.encoder.grown(table, doubtful)
     network = as_one(draw_networks(encoder.columns, settings, model.seed)).to(find_device(settings.device))
-    _grow(model.network, network)
-    return replace(model, encoder=encoder, network=network, profile=model.profile.grown(encoder.columns))
-
-
-def _grow(small: RVAE, large: RVAE) -> None:
     try:
-        grow(small, large)
+        grow(model.network, network)
     except (RuntimeError, AttributeError) as error:
         raise SettingError(
             f"To update, the sizes of the network must be as they were when fitted; they are not ({error}). "
             "Hint: fit again."
         ) from None
+    return replace(model, encoder=encoder, network=network, profile=model.profile.grown(encoder.columns))
 
 
 def remember(model: Model, rows: int) -> Cells:

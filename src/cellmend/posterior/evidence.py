@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -117,13 +116,6 @@ class Portrait:
             codes,
             bounded(np.concatenate(rest, axis=-1)).astype(np.float32),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        return {"columns": [each.to_json() for each in self.columns], "pairs": self.pairs.to_json()}
-
-    @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Portrait:
-        return cls(tuple(Known.from_json(each) for each in entry["columns"]), Pairs.from_json(entry["pairs"]))
 
 
 def _of_texts(known: Known, texts: pa.StringArray) -> NDArray[np.float32]:

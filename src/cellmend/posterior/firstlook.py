@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cellmend.posterior.evidence import Figures, Portrait
 from cellmend.posterior.experts import expert_evidence
@@ -52,10 +51,3 @@ class FirstLook:
         figures = self.portrait.figures(coded, rows_alone=alone).with_more(expert_evidence(table))
         posterior = weigh(weigher, figures, self.context)
         return Seen(table.without(posterior.of_text >= DOUBTFUL), figures, posterior)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"portrait": self.portrait.to_json(), "context": self.context.to_json()}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> FirstLook:
-        return cls(Portrait.from_json(entry["portrait"]), Context.from_json(entry["context"]))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +68,6 @@ class Known:
     counts: NDArray[np.int64]
     cells: int  # that hold something, those of texts left out included
     rows: int
-    _forms: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, name: str, column: Coded) -> Known:
@@ -95,18 +93,23 @@ class Known:
         keys, _, most = self._table(form)
         return _looked_up(keys, most, form(texts))
 
+    @cached_property
+    def _forms(self) -> dict[forms.Form | None, tuple[pa.Array, Floats, Floats]]:
+        """What was worked out of some forms."""
+        return {}
+
     def _table(self, form: forms.Form | None) -> tuple[pa.Array, Floats, Floats]:
         """Different forms, and of each how many cells have it and how many its most frequent text."""
-        if form not in self._forms:
+        known = self._forms  # asked for once: of two threads each may get one of its own at first
+        if form not in known:
             values = self.texts if form is None else form(self.texts)
             coded = values.dictionary_encode()
             index = coded.indices.to_numpy(zero_copy_only=False)
             totals = np.bincount(index, self.counts, minlength=len(coded.dictionary)).astype(np.float64)
             most = np.zeros(len(coded.dictionary))
             np.maximum.at(most, index, self.counts)
-            self._forms[form] = coded.dictionary, totals, most
-        found: tuple[pa.Array, Floats, Floats] = self._forms[form]
-        return found
+            known[form] = coded.dictionary, totals, most
+        return known[form]
 
     @cached_property
     def shapes(self) -> Known:
@@ -133,20 +136,6 @@ class Known:
     def share(self, which: NDArray[np.bool_]) -> float:
         """The share of cells with these texts, (U,)."""
         return float(self.counts[which].sum() / max(self.counts.sum(), 1))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "texts": self.texts.to_pylist(),
-            "counts": self.counts.tolist(),
-            "cells": self.cells,
-            "rows": self.rows,
-        }
-
-    @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Known:
-        counts = np.array(entry["counts"], dtype=np.int64)
-        return cls(entry["name"], pa.array(entry["texts"], pa.string()), counts, entry["cells"], entry["rows"])
 
 
 def _looked_up(keys: pa.Array, values: Floats, asked: pa.Array) -> Floats:

@@ -18,6 +18,7 @@ from cellmend.posterior.known import Known
 from cellmend.posterior.lexicon import lexicon
 from cellmend.posterior.pairs import Codes
 from cellmend.posterior.spelling import WORD, Speller, Words
+from cellmend.table.values import shortened
 
 # Where a hypothesis comes from: the text itself, its column, other columns, an expert, the network.
 SOURCES = (
@@ -196,7 +197,9 @@ def told_by_pairs(portrait: Portrait, codes: Codes, row: int, column: int) -> Hy
     partner, value, said, cells = told
     beside = portrait.columns[partner].texts[int(codes[row, partner])].as_py()
     meant = portrait.columns[column].texts[value].as_py()
-    because = f"for {portrait.columns[partner].name} {beside} it is {meant} in {said} of {cells} rows"
+    because = (
+        f"for {portrait.columns[partner].name} {shortened(beside)} it is {shortened(meant)} in {said} of {cells} rows"
+    )
     return Hypothesis(meant, "pair", because, said / (cells + 1))
 
 

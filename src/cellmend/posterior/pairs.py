@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +39,6 @@ class Pair:
     top: Codes  # (V,) of each value of the partner the most frequent value of the column
     top_count: Codes  # (V,)
     next_count: Codes  # (V,) of the second most frequent
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
-
-    @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Pair:
-        counted = ("keys", "counts", "top", "top_count", "next_count")
-        arrays = (np.array(entry[name], dtype=np.int64) for name in counted)
-        return cls(entry["column"], entry["partner"], entry["strength"], *arrays)
 
 
 @dataclass(frozen=True)
@@ -148,19 +138,6 @@ class Pairs:
                 share = (int(pair.counts[place]) if seen else 0) / (cells + 1)
                 best = max(best, (share, cells))
         return best
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "sizes": self.sizes.tolist(),
-            "totals": [each.tolist() for each in self.totals],
-            "pairs": [pair.to_json() for pair in self.pairs],
-        }
-
-    @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Pairs:
-        totals = tuple(np.array(each, dtype=np.int64) for each in entry["totals"])
-        sizes = np.array(entry["sizes"], dtype=np.int64)
-        return cls(sizes, totals, tuple(Pair.from_json(each) for each in entry["pairs"]))
 
 
 MISSING = -2  # the place of a cell in which nothing stands; -1 is a value that was never learned

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cellmend.posterior.evidence import Figures
 from cellmend.posterior.known import Floats
-from cellmend.posterior.priors import LEARNED_ROWS, TOGETHER, WEIGHED_CELLS
+from cellmend.posterior.priors import FARTHEST, LEARNED_ROWS, TOGETHER, WEIGHED_CELLS
 from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, with_one_more
 
 VALID, NUMBER = "valid", "number"  # families that the network has a say in
@@ -51,6 +51,11 @@ class Posterior:
         logs = np.maximum(self.logs[row, column, 1:], -IMPOSSIBLE)
         shares = np.exp(logs - logs.max())
         return shares / shares.sum()
+
+    def log_odds(self, row: int, column: int) -> float:
+        """That a cell is wrong, held within FARTHEST."""
+        right = min(float(self.logs[row, column, 0]), -np.exp(-FARTHEST))
+        return float(np.clip(np.log(-np.expm1(right)) - right, -FARTHEST, FARTHEST))
 
     def family(self, row: int, column: int) -> str:
         """The likeliest family of causes, if the cell is wrong."""

@@ -19,9 +19,10 @@ def oddness(ratio: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Tails:
-    """For each column the log of the share of its cells that are at least so odd, (D, grid)."""
+    """How many cells of each column are at least as odd as each step of the grid; models of before keep the logarithm
+    of their share, which falls where the counts do."""
 
-    logs: Floats
+    at_least: Floats  # (D, grid)
 
     @classmethod
     def learn(cls, odd: Floats, observed: NDArray[np.bool_]) -> Tails:
@@ -32,15 +33,12 @@ class Tails:
         >>> tails.islands(np.array([[0.0], [3.0]]))[:, 0].tolist()  # two of them, and none between
         [0.0, 3.0]
         """
-        seen = np.where(observed, odd, -1.0)
-        cells = observed.sum(0)
-        at_least = [(seen >= each).sum(0) for each in GRID]
-        return cls(np.log((np.stack(at_least, axis=1) + 0.5) / (cells[:, None] + 0.5)))
+        return cls(np.stack([((odd >= each) & observed).sum(0, dtype=float) for each in GRID], axis=1))
 
     @cached_property
     def _islands(self) -> Floats:
         """How far each step of the grid lies beyond the last one with more cells, (D, grid)."""
-        fewer = np.diff(self.logs, axis=1, prepend=np.inf) < 0  # than one step before
+        fewer = np.diff(self.at_least, axis=1, prepend=np.inf) < 0  # than one step before
         last = np.maximum.accumulate(np.where(fewer, np.arange(len(GRID)), 0), axis=1)
         return GRID - GRID[np.maximum(last - 1, 0)]
 

@@ -41,6 +41,7 @@ ABOUT = {
     "slip": "spelling",
     "constant": "number",
 }
+OF_CELL = 1 + len(FAMILIES)  # figures of its cell that a hypothesis is weighed with
 IMPOSSIBLE = 700.0  # natural logarithms: nearly the least number above 0
 WIDTH, WHOLE = 64, 8  # of layers; figures are filled up to multiples of the second
 
@@ -153,14 +154,15 @@ class Weigher(nn.Module):
 
 
 class RepairWeigher(nn.Module):
-    """How probable a hypothesis about a wrong cell is, from figures about it and the families of causes."""
+    """How probably a cell was meant to say something else, from figures about that, the log odds that the cell is wrong
+    and the families of causes."""
 
-    middle: Tensor  # (figures + F,)
-    spread: Tensor  # (figures + F,)
+    middle: Tensor  # (figures + 1 + F,)
+    spread: Tensor  # (figures + 1 + F,)
 
     def __init__(self, figures: int) -> None:
         super().__init__()
-        whole = figures + len(FAMILIES)
+        whole = figures + OF_CELL
         self.register_buffer("middle", torch.zeros(whole))
         self.register_buffer("spread", torch.ones(whole))
         self.first, self.second = nn.Linear(whole, WIDTH // 2), nn.Linear(WIDTH // 2, 1)
@@ -213,6 +215,6 @@ def learned() -> Weigher:
 def weigher_of(tensors: Mapping[str, Tensor]) -> Weigher:
     """A weigher with these weights, in double precision."""
     with torch.random.fork_rng(devices=[]):  # first weights are drawn, and thrown away
-        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - len(FAMILIES)).double()
+        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - OF_CELL).double()
     weigher.load_state_dict({key: value.double() for key, value in tensors.items()})
     return weigher.eval().requires_grad_(False)

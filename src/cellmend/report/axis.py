@@ -33,7 +33,6 @@ class Axis:
 
     @property
     def middles(self) -> Numbers:
-        """The middle of each bin."""
         return self.edges[:-1] / 2 + self.edges[1:] / 2
 
     def count(self, values: Numbers) -> Counts:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cellmend.report.axis import BINS, TAILS, UNITS, Axis, Counts, Numbers, axis_of
 from cellmend.report.markup import cell_html, counted, cut, escaped, html_table
 from cellmend.report.portrait import Portrait
-from cellmend.table.schema import IGNORE
+from cellmend.table.schema import DATE, IGNORE
 from cellmend.table.values import readable
 
 LONGEST_LEVEL = 60
@@ -45,7 +45,7 @@ def _numbers(values: pa.ChunkedArray) -> Numbers:
 def _unit_of(column: Portrait, numbers: Numbers) -> tuple[str, int]:
     """What an axis counts in, and its length in `numbers`: for times the longest unit that gives enough bins."""
     if not pa.types.is_temporal(column.before.type):
-        return ("D" if column.counts_days else ""), 1
+        return ("D" if column.schema.kind == DATE else ""), 1
     units = [*UNITS.items()]
     if pa.types.is_date(column.before.type):
         return units[0]

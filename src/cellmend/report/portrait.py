@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cellmend.findings.finding import Finding
 from cellmend.report.rows import Rows
 from cellmend.table.numbers import Numbers
-from cellmend.table.schema import DATE, IGNORE, Column, Schema
+from cellmend.table.schema import IGNORE, Column, Schema
 from cellmend.table.texts import Notation
 from cellmend.table.values import family, level_text, plain, readable
 
@@ -66,11 +66,6 @@ class Portrait:
     def has_levels(self) -> bool:
         """Do values repeat? Text that is left out differs in almost every row, or is the same in all."""
         return family(self.before.type) != "other" and (self.is_changed or self.schema.kind != IGNORE)
-
-    @property
-    def counts_days(self) -> bool:
-        """Are its numbers days since 1970?"""
-        return self.schema.kind == DATE
 
     def write(self, value: Any) -> str:
         """A value as the column writes it, units left out."""

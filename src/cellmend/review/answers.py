@@ -227,7 +227,7 @@ def set_rule(review: Review, asked: Mapping[str, Any]) -> Any:
 def export(review: Review, asked: Mapping[str, Any]) -> Any:
     """Write the reviewed table and the patch."""
     fixes, results = review.export(), review.results
-    names = {"table": results.reviewed.name, "patch": results.patch.name, "decisions": results.decisions.name}
+    names = {what: path.name for what, path in results.exported.items()}
     return {"fixes": len(fixes), "folder": str(results.folder.absolute()), "files": names}
 
 
@@ -236,30 +236,10 @@ def done(review: Review, step: Step | None) -> dict[str, Any]:
     return {"cells": len(step.before) if step else 0, **pulse(review, {})}
 
 
-QUESTIONS: dict[str, Answer] = {
-    "state": state,
-    "pulse": pulse,
-    "queue": queue,
-    "cell": cell,
-    "picture": picture,
-    "likely": likely,
-    "rows": rows,
-    "following": following,
-    "alike": alike,
-    "columns": columns,
-    "changes": changes,
-}
-DEEDS: dict[str, Answer] = {
-    "decide": decide,
-    "bulk": bulk,
-    "undo": undo,
-    "withdraw": withdraw,
-    "skip": skip,
-    "learn": learn,
-    "column": set_column,
-    "rule": set_rule,
-    "export": export,
-}
+ASKING = (state, pulse, queue, cell, picture, likely, rows, following, alike, columns, changes)
+QUESTIONS: dict[str, Answer] = {each.__name__: each for each in ASKING}
+DOING = (decide, bulk, undo, withdraw, skip, learn, export)
+DEEDS: dict[str, Answer] = {each.__name__: each for each in DOING} | {"column": set_column, "rule": set_rule}
 
 
 # ---------------------------------------------------------------- what is asked, checked

@@ -10,7 +10,7 @@ import typer
 
 from cellmend.console import Teller, say
 from cellmend.errors import MissingExtraError
-from cellmend.options import ForceOption, JsonOption, QuietOption, TableArgument
+from cellmend.options import ForceOption, TableArgument, with_groups
 
 
 def review(
@@ -41,22 +41,22 @@ def open_review(folder: Path, table: str | None, port: int, *, ready: Callable[[
         serve(Review(results), port=port, ready=ready)
 
 
+@with_groups
 def apply(
     patch: Annotated[Path, typer.Argument(help="patch.jsonl, as the review page exports it.")],
     table: TableArgument,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. [default: NAME-patched]")
     ] = None,
     force: ForceOption = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    teller: Teller,
 ) -> None:
     """Put accepted repairs on a newer copy of a table; cells whose old value no longer matches are refused."""
     from cellmend.files.formats import read_file
     from cellmend.files.results import check_outputs
     from cellmend.patch import apply_patch
 
-    teller = Teller(quiet, as_json)
     with teller.reading(table):
         source = read_file(table)
     path = output or Path(f"{source.name.split('.')[0]}-patched{source.suffix}")

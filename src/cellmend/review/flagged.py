@@ -35,7 +35,6 @@ class Flag:
 
     @property
     def cell(self) -> Cell:
-        """Row and column."""
         return self.row, self.column
 
 
@@ -47,7 +46,6 @@ class Flagged:
 
     @cached_property
     def by_cell(self) -> Mapping[Cell, Flag]:
-        """Each under its row and column."""
         return {flag.cell: flag for flag in self.flags}
 
     @cached_property
@@ -79,8 +77,7 @@ class Flagged:
 
     def alike(self, flag: Flag, by: str) -> list[Flag]:
         """Those of its column with the same value and repair (by "value"), or of the same cause (by "cause")."""
-        group = self._groups[by].get(_likeness(flag, by), [])
-        return [each for each in group if each.column == flag.column]
+        return self._groups[by].get(_likeness(flag, by), [])
 
     @cached_property
     def _groups(self) -> Mapping[str, Mapping[tuple[Any, ...], list[Flag]]]:

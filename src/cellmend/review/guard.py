@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 64 * 1024  # bytes: a decision has a few hundred
 LARGEST_QUERY = 4 * 1024
-TOKEN_HEADER = b"x-cellmend-token"
+TOO_LARGE = f"A request must not be larger than {LARGEST_BODY:,} bytes."
+STRANGER = "The token of this start is missing or wrong. Open the address that cellmend review printed."
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -38,10 +33,10 @@ class Guard:
     site has its own Origin; and neither knows the token. Files in `open_paths` hold nothing of the table.
     """
 
-    def __init__(self, app: App, *, token: str, port: int, open_paths: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int, open_paths: frozenset[str]) -> None:
         self.app, self.token, self.open_paths = app, token.encode(), open_paths
-        self.hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
-        self.origins = {b"http://" + host for host in self.hosts}
+        self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+        self.origins = {f"http://{host}" for host in self.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -57,42 +52,33 @@ class Guard:
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
         """What is answered instead, if the request is refused."""
-        headers: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value)
-        if len(headers.get(b"host", [])) != 1 or headers[b"host"][0].lower() not in self.hosts:
+        headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return _said(403, "The page must be opened at the address that cellmend review printed.")
-        if any(origin not in self.origins for origin in headers.get(b"origin", [])):
+        if any(origin not in self.origins for origin in headers.getlist("origin")):
             return _said(403, "Another page must not speak to the review.")
-        if any(site not in (b"same-origin", b"none") for site in headers.get(b"sec-fetch-site", [])):
+        if any(site not in ("same-origin", "none") for site in headers.getlist("sec-fetch-site")):
             return _said(403, "Another site must not speak to the review.")
         if len(scope.get("query_string", b"")) > LARGEST_QUERY:
             return _said(414, f"A question must not be longer than {LARGEST_QUERY:,} bytes.")
-        length = headers.get(b"content-length", [b"0"])[0]
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            return _said(413, _too_large())
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > LARGEST_BODY:
+            return _said(413, TOO_LARGE)
         if scope["path"] not in self.open_paths and not self._has_token(scope, headers):
-            return _said(
-                403, "The token of this start is missing or wrong. Open the address that cellmend review printed."
-            )
+            return _said(403, STRANGER)
         return None
 
-    def _has_token(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> bool:
+    def _has_token(self, scope: Scope, headers: Headers) -> bool:
         """In a header, which no other site can send; for the page itself in its address."""
-        given = headers.get(TOKEN_HEADER, [])
+        given = headers.getlist("x-cellmend-token")
         if scope["path"] == "/" and scope["method"] in ("GET", "HEAD"):
-            given = given or [
-                each.encode() for each in parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-            ]
-        return len(given) == 1 and hmac.compare_digest(given[0], self.token)
+            given = given or parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        return len(given) == 1 and hmac.compare_digest(given[0].encode(), self.token)
 
 
 def _said(status: int, sentence: str) -> JSONResponse:
     return JSONResponse({"error": sentence}, status)
-
-
-def _too_large() -> str:
-    return f"A request must not be larger than {LARGEST_BODY:,} bytes."
 
 
 def _limited(receive: Receive) -> Receive:
@@ -104,7 +90,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > LARGEST_BODY:
-            raise HTTPException(413, _too_large())
+            raise HTTPException(413, TOO_LARGE)
         return message
 
     return receive_some

@@ -67,7 +67,6 @@ class Ledger:
         return self._held.get(cell)
 
     def in_row(self, row: int) -> list[Cell]:
-        """The decided cells of a row."""
         return [(row, column) for column in self._columns.get(row, ())]
 
     def take_changed(self) -> Mapping[Cell, Decision | None]:

@@ -56,17 +56,10 @@ class Limits:
         limits.forbids(pa.array([""]), pa.array([0.0]))  # or the pattern cannot be read
         return limits
 
-    @property
-    def is_free(self) -> bool:
-        """Is everything allowed?"""
-        return self == Limits()
-
     def in_words(self) -> str:
         """What is allowed."""
-        ends = [None if end is None else rounded_text(end) for end in (self.low, self.high)]
-        span = {(True, True): f"{ends[0]} to {ends[1]}", (True, False): f"at least {ends[0]}"}.get(
-            (ends[0] is not None, ends[1] is not None), f"at most {ends[1]}" if ends[1] else ""
-        )
+        low, high = ("" if end is None else rounded_text(end) for end in (self.low, self.high))
+        span = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
         some = "" if self.levels is None else f"one of {', '.join(self.levels)}"
         form = "" if self.pattern is None else f"of the form {self.pattern}"
         return " and ".join(filter(None, [span, some, form]))
@@ -135,8 +128,7 @@ class Wishes:
         return replace(self, kinds=_changed(self.kinds, column, kind))
 
     def with_limits(self, column: str, limits: Limits) -> Wishes:
-        """With other limits of a column."""
-        return replace(self, limits=_changed(self.limits, column, None if limits.is_free else limits))
+        return replace(self, limits=_changed(self.limits, column, None if limits == Limits() else limits))
 
     def with_rule(self, rule: str, verdict: str | None) -> Wishes:
         """With a rule confirmed or struck out; None: neither."""

@@ -8,10 +8,9 @@ from pathlib import Path
 from cellmend.errors import FileError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
+from cellmend.options import FDR
 from cellmend.review.flagged import Flagged, read_flagged
 from cellmend.settings import Threshold
-
-FDR = {"fdr": 0.1}  # what `cellmend clean` flags by, unless it was told otherwise
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,11 @@ class Results:
         """The accepted repairs, to be put on another copy of the table."""
         return self.folder / "patch.jsonl"
 
+    @property
+    def exported(self) -> dict[str, Path]:
+        """The files that an export leaves, by what they are."""
+        return {"table": self.reviewed, "patch": self.patch, "decisions": self.decisions}
+
     def read_flagged(self) -> Flagged:
         """The flagged cells, as they are since decisions were last learned from."""
         last = self.learned if (self.learned / "findings.csv").is_file() else self.folder
@@ -71,7 +75,7 @@ def open_results(folder: Path, table: str | None) -> Results:
     if not folder.is_dir():
         raise FileError(f"{folder} must be a folder that cellmend clean wrote; there is none.")
     if table is not None and not (folder / NAME).exists():
-        return Results(folder, read_file(table), Threshold(**FDR))  # type: ignore[arg-type]
+        return Results(folder, read_file(table), Threshold(fdr=FDR))
     origin = Origin.load(folder)
     source = read_file(origin.find(folder) if table is None else table, origin.asked)
     return Results(folder, replace(source, name=origin.name), Threshold(**origin.threshold))  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
 from cellmend.review.teaching import Question, Teacher
+from cellmend.table.texts import Notation
 
 KEPT_FILTERS = 8  # whose rows are remembered
 STATES = ("open", "kept", "accepted", "edited", "wrong")
@@ -65,7 +66,6 @@ class Review:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each column."""
         return {name: place for place, name in enumerate(self.table.column_names)}
 
     def start(self) -> None:
@@ -141,7 +141,6 @@ class Review:
         return [each for each in self.flagged.alike(flag, by) if self.ledger.of(each.cell) is None]
 
     def text(self, cell: Cell) -> str | None:
-        """What stands in a cell."""
         return text_of(self.table, *cell)
 
     def _check(self, cell: Cell) -> None:
@@ -213,8 +212,7 @@ class Review:
             raise UnusualError(f"{text!r} does not stand in {name} so far. Save it all the same?")
 
     def _check_reading(self, name: str, text: str) -> None:
-        known = self.teacher.known
-        notation = known.notations.get(name) if known else None
+        known, notation = self.teacher.known, self._notation(name)
         if known is None or notation is None or known.schema[name].kind in ("category", "ignore"):
             return
         numbers = self._numbers(name, text)
@@ -222,10 +220,12 @@ class Review:
             raise PatchError(f"{name} holds {notation.noun}s; {text!r} cannot be read as one.")
 
     def _numbers(self, name: str, text: str) -> pa.Array | None:
-        notation = self.teacher.known.notations.get(name) if self.teacher.known else None
         field = self.table.schema.field(name)
-        own = pa.array([typed(text, field)], field.type)
-        return numbers_of(own, notation)
+        return numbers_of(pa.array([typed(text, field)], field.type), self._notation(name))
+
+    def _notation(self, name: str) -> Notation | None:
+        """How a column writes its values, once the model is read."""
+        return self.teacher.known.notations.get(name) if self.teacher.known else None
 
     def _is_new_level(self, name: str, text: str) -> bool:
         drawn = self.sketch(name)
@@ -268,8 +268,7 @@ class Review:
             return None
         if name not in self._sketches:
             kind = self.wishes.kinds.get(name, known.schema[name].kind)
-            drawn = sketch(self.table[name], known.notations.get(name), is_category=kind == "category")
-            self._sketches[name] = drawn
+            self._sketches[name] = sketch(self.table[name], self._notation(name), is_category=kind == "category")
         return self._sketches[name]
 
     def picture(self, cell: Cell, repair: str | None) -> Picture | None:
@@ -323,9 +322,8 @@ class Review:
 
     def _forbidden(self, name: str, limits: Limits) -> Iterator[Flag]:
         """The cells of a column that may not stand there."""
-        known = self.teacher.known
         column = self.table[name]
-        numbers = numbers_of(column, known.notations.get(name) if known else None)
+        numbers = numbers_of(column, self._notation(name))
         texts = column.cast(pa.string(), safe=False)
         for row in np.flatnonzero(limits.forbids(texts, numbers)).tolist():
             before = self._found.get((row, name))
@@ -340,14 +338,10 @@ class Review:
 
     # ------------------------------------------------------------ what comes out
 
-    def fixes(self) -> list[Fix]:
-        """The repairs that were accepted or typed in."""
-        with self.lock:
-            return fixes_of(self.ledger.standing, self.table)
-
     def export(self) -> Sequence[Fix]:
         """Write the table with accepted repairs only, and the patch; the decisions are there already."""
-        fixes = self.fixes()
+        with self.lock:
+            fixes = fixes_of(self.ledger.standing, self.table)
         write_fixed(self.results.source, self.results.reviewed, fixes)
         write_patch(self.results.patch, fixes)
         return fixes

@@ -18,34 +18,31 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from cellmend.errors import CellmendError, DecisionError
 from cellmend.review.answers import DEEDS, QUESTIONS, Answer, mapping
-from cellmend.review.guard import App, Guard
+from cellmend.review.guard import Guard
 from cellmend.review.ledger import ConflictError
 from cellmend.review.review import Review, UnusualError
 
 READS_AFTER = 1.0  # seconds: the first page need not wait for the model, whose libraries take some time to load
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ASSETS = {f"/{each.name}": each for each in files("cellmend.review").joinpath("assets").iterdir() if "." in each.name}
-PAGE = ASSETS["/review.html"]
+PAGE = "/review.html"
 
 
-def application(review: Review, *, token: str, port: int) -> App:
+def application(review: Review, *, token: str, port: int) -> ASGIApp:
     """The page and what it asks, behind the guard."""
-    routes = [Route("/", lambda _: _asset(PAGE)), *(Route(path, _served(path)) for path in ASSETS)]
+    routes = [Route(path, _serving(asset)) for path, asset in {"/": ASSETS[PAGE], **ASSETS}.items()]
     routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in QUESTIONS.items()]
     routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in DEEDS.items()]
-    routes += [Route(f"/api/export/{what}", _sending(review, what)) for what in ("table", "patch", "decisions")]
-    return Guard(Starlette(routes=routes), token=token, port=port, open_paths=frozenset(ASSETS) - {"/review.html"})
+    routes += [Route(f"/api/export/{what}", _sending(path)) for what, path in review.results.exported.items()]
+    return Guard(Starlette(routes=routes), token=token, port=port, open_paths=frozenset(ASSETS) - {PAGE})
 
 
-def _served(path: str) -> Callable[[Request], Response]:
-    return lambda _: _asset(ASSETS[path])
-
-
-def _asset(asset: Any) -> Response:
-    return Response(asset.read_bytes(), media_type=MEDIA[Path(asset.name).suffix])
+def _serving(asset: Any) -> Callable[[Request], Response]:
+    return lambda _: Response(asset.read_bytes(), media_type=MEDIA[Path(asset.name).suffix])
 
 
 def _answering(review: Review, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
@@ -77,10 +74,8 @@ def _told(review: Review, answer: Answer, asked: Mapping[str, Any]) -> Response:
         return JSONResponse({"error": f"Nothing was saved: {error.strerror or error}."}, 507)
 
 
-def _sending(review: Review, what: str) -> Callable[[Request], Response]:
-    """One of the three files that an export wrote; which, is no matter of the request."""
-    results = review.results
-    path = {"table": results.reviewed, "patch": results.patch, "decisions": results.decisions}[what]
+def _sending(path: Path) -> Callable[[Request], Response]:
+    """One of the files that an export wrote; which, is no matter of the request."""
 
     def endpoint(_: Request) -> Response:
         if not path.is_file():

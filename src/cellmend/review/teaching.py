@@ -168,13 +168,15 @@ class Teacher:
     def _learn(self, decisions: Sequence[Decision], flagged: Flagged, wishes: Wishes) -> None:
         from cellmend.estimator import load
         from cellmend.findings.finding import to_arrow
+        from cellmend.table.schema import Schema
 
         results, table = self.results, self.results.source.table
         mender = load(results.model).set_params(verbose=False)
         guessed = {column.name: column.kind for column in mender.schema_}
         if any(guessed[name] != kind for name, kind in wishes.kinds.items()):
             self._reach("Fitting again")
-            mender.set_params(schema=_declared(mender, wishes.kinds)).fit(table)
+            declared = {} if mender.schema is None else Schema.of(mender.schema).to_dict()
+            mender.set_params(schema={**declared, **wishes.kinds}).fit(table)
         if wishes.rules:
             heed(mender, wishes.rules)
         self._reach("Learning from the decisions")
@@ -193,7 +195,7 @@ class Teacher:
 
     def _keep(self, mender: CellMender, found: Sequence[Any]) -> None:
         """Write what was learned, so that the next review goes on with it."""
-        from cellmend.report.lines import write_findings
+        from cellmend.report.rows import write_findings
 
         self.results.learned.mkdir(exist_ok=True)
         mender.save(self.results.learned / "model.cellmend")
@@ -223,14 +225,6 @@ def heed(mender: CellMender, verdicts: Mapping[str, str]) -> None:
     mender.model_ = replace(mender.model_, reader=replace(reader, relations=relations))
 
 
-def _declared(mender: CellMender, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """What the user says of the columns: as before, with these kinds."""
-    from cellmend.table.schema import Schema
-
-    before = {} if mender.schema is None else Schema.of(mender.schema).to_dict()
-    return {**before, **kinds}
-
-
 def asked_rows(rows: int, flagged: Any) -> Any:
     """The rows from which questions are chosen, sorted: all, or those with flagged cells and some others.
 
@@ -248,26 +242,21 @@ def asked_rows(rows: int, flagged: Any) -> Any:
 
 def changes_between(before: Flagged, after: Flagged, decided: set[Cell]) -> Changes:
     """Cells that are flagged now and were not, no longer are, or have another repair; not those that were decided."""
-    found: dict[str, list[Change]] = {
-        "found": [
-            _change("found", flag, None, flag.repair)
-            for flag in after.flags
-            if flag.cell not in decided and before.get(flag.cell) is None
-        ],
-        "dropped": [
-            _change("dropped", flag, flag.repair, None)
-            for flag in before.flags
-            if flag.cell not in decided and after.get(flag.cell) is None
-        ],
-        "repaired otherwise": [
-            _change("repaired otherwise", flag, old.repair, flag.repair)
-            for flag in after.flags
-            if (old := before.get(flag.cell)) is not None and old.repair != flag.repair and flag.cell not in decided
-        ],
-    }
+    found: dict[str, list[Change]] = {"found": [], "dropped": [], "repaired otherwise": []}
+
+    def note(what: str, flag: Flag, old: str | None, new: str | None) -> None:
+        found[what].append(Change(what, flag.row, flag.column, flag.value, old, new))
+
+    for flag in after.flags:
+        known = before.get(flag.cell)
+        if flag.cell in decided:
+            continue
+        if known is None:
+            note("found", flag, None, flag.repair)
+        elif known.repair != flag.repair:
+            note("repaired otherwise", flag, known.repair, flag.repair)
+    for flag in before.flags:
+        if flag.cell not in decided and after.get(flag.cell) is None:
+            note("dropped", flag, flag.repair, None)
     listed = [change for own in found.values() for change in own[:SHOWN_CHANGES]]
     return Changes({what: len(own) for what, own in found.items()}, listed)
-
-
-def _change(what: str, flag: Flag, before: str | None, after: str | None) -> Change:
-    return Change(what, flag.row, flag.column, flag.value, before, after)

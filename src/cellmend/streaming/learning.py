@@ -64,10 +64,7 @@ def vocabulary(stream: Stream, notations: Notations, names: Sequence[str]) -> di
         for batch in ahead(read_unit(stream.url, unit, [name for name in stream.names if name in found])):
             table = understand(pa.Table.from_batches([batch]), notations)
             for name in list(found):
-                each = pc.value_counts(plain(table[name]).drop_null())
-                found[name].update(
-                    dict(zip(each.field("values").to_pylist(), each.field("counts").to_pylist(), strict=True))
-                )
+                found[name].update(_counts(plain(table[name])))
                 if len(found[name]) > limits.MOST_VALUES:
                     del found[name]
     return found
@@ -107,7 +104,11 @@ def _with_all_levels(mender: CellMender, stream: Stream, table: pa.Table) -> Sch
 
 def _slips(values: pa.ChunkedArray, new: list[str]) -> set[str]:
     """Those of the new texts that are probably slips, by the values of the drawn rows."""
-    found = pc.value_counts(values.drop_null())
-    counts = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
-    judged = learn_texts({"": counts})[""].judge(dict.fromkeys(new, 1))
+    judged = learn_texts({"": _counts(values)})[""].judge(dict.fromkeys(new, 1))
     return {text for text, verdict in judged.items() if verdict.suspicion >= LEAST_FLAGGED}
+
+
+def _counts(values: pa.ChunkedArray) -> dict[Any, int]:
+    """How often each value occurs."""
+    found = pc.value_counts(values.drop_null())
+    return dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))

@@ -44,7 +44,6 @@ class Stream:
 
     @property
     def rows(self) -> int:
-        """Of all units."""
         return sum(unit.rows for unit in self.units)
 
     @property

@@ -7,7 +7,6 @@ the other, or on a cluster (engines).
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -153,13 +152,8 @@ def _work(task: Task, unit: Unit) -> Callable[[pa.RecordBatch, int], pa.RecordBa
     return lambda batch, first: score_batch(model, batch, name=name)
 
 
-def digest_of(model: str | Path) -> str:
-    """What tells one model file from another, so that workers load one again that was written anew."""
-    return hashlib.sha256(Path(model).read_bytes()).hexdigest()
-
-
 def load_once(model: str | Path, device: str = "cpu", digest: str = "") -> CellMender:
-    """The model in a file; a process loads it once, however many threads it has."""
+    """The model in a file; a process loads it once, however many threads it has, and again if its digest is new."""
     with LOADING:
         return _loaded(str(model), device, digest)
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -56,13 +57,8 @@ def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) 
     for group in alike.values():
         if len(group) > 1:
             ordered = sorted(group, key=lambda at: -counts[at])[:CROWD]
-            pairs |= {
-                (one, other)
-                for one in ordered
-                if one >= asked
-                for other in ordered
-                if one != other and counts[other] >= counts[one]
-            }
+            both = product([one for one in ordered if one >= asked], ordered)
+            pairs |= {(one, other) for one, other in both if one != other and counts[other] >= counts[one]}
     return pairs | _far_pairs(texts, counts, asked) | _garbled_pairs(texts, counts, asked)
 
 
@@ -106,15 +102,13 @@ def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) 
 
 def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pair]:
     """Pairs of texts that are near, with each cause that can make the one of the other."""
-    for seen, meant in sorted(near):
+    for seen, known in sorted(near):
+        text, meant = texts[seen], texts[known]
         for number, cause in enumerate(SLIPS):
-            chance = cause.log_chance(texts[seen], texts[meant])
+            chance = cause.log_chance(text, meant)
             if chance > NEVER:
-                stray, sibling = (
-                    stray_letter(cause.name, texts[seen], texts[meant]),
-                    _sibling(texts[seen], texts[meant]),
-                )
-                yield Pair(seen, meant, number, chance, stray, sibling, texts[meant])
+                stray = stray_letter(cause.name, text, meant)
+                yield Pair(seen, known, number, chance, stray, _sibling(text, meant), meant)
 
 
 def new_pairs(letters: Letters, near: set[tuple[int, int]], asked: int) -> Iterator[Pair]:

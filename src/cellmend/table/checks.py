@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
+from cellmend.table.candidates import LETTERS_PER_SLIP
 from cellmend.table.causes import named
 from cellmend.table.causes.garbles import told_by_rest
 from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
-from cellmend.table.explained import LearnedTexts, learn_texts
-from cellmend.table.numbers import Numbers
+from cellmend.table.explained import LONGEST, LearnedTexts, learn_texts
+from cellmend.table.numbers import Numbers, split
+from cellmend.table.packing import unpack, unpack_fields
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.texts import Words
 from cellmend.table.values import family, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
-LONGEST = 200  # letters of a number or a date that others are compared with
-LETTERS_PER_SLIP = 6  # one of so many letters may be wrong
 FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
 MOST_MEANT = 20  # numbers kept that may have been meant
 LOOKS_LIKE = {"O": "0", "o": "0", "l": "1", "I": "1", "S": "5", "Z": "2", "B": "8"}  # letters typed for digits
@@ -83,8 +83,7 @@ class Checks:
         """Cells that one of the causes made of another text; `rows_alone` as if each had a value of its own."""
         suspects = []
         for name, learned in self.texts.items():
-            place = table.arrow.column_names.index(name)
-            texts, index = _coded_texts(table, name)
+            place, (texts, index) = table.names.index(name), _coded_texts(table, name)
             if not texts:  # no text, or gaps only
                 continue
             counts = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
@@ -96,7 +95,7 @@ class Checks:
                 if cause == Several().name and isinstance(table.notations.get(name), Dates):
                     continue  # most dates are two digits from another one
                 reason = f"{name} is {text}, probably {words}"
-                suspects.append(Suspect(row, place, chance, meant, reason, readable=False, cause=cause))
+                suspects.append(Suspect(row, place, chance, meant, reason, cause, readable=False))
         return suspects
 
     def doubtful(self, table: pa.Table, name: str) -> set[str]:
@@ -122,28 +121,20 @@ class Checks:
         }
         return replace(self, texts=learn_texts(counts), numbers=numbers)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "texts": {name: learned.to_json() for name, learned in self.texts.items()},
-            "numbers": dict(self.numbers),
-        }
-
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Checks:
-        if "spellings" in entries:  # as models of before have them
-            counts = {name: dict(zip(e["words"], e["counts"], strict=True)) for name, e in entries["spellings"].items()}
-            texts = learn_texts(counts)
-        else:
-            texts = {name: LearnedTexts.from_json(entry) for name, entry in entries["texts"].items()}
-        numbers = {name: tuple(words) for name, words in entries["numbers"].items()}
-        return cls(texts, numbers)
+        if "spellings" not in entries:
+            return unpack_fields(cls, entries)
+        spellings = entries["spellings"].items()  # as models of before have them
+        texts = learn_texts({name: dict(zip(e["words"], e["counts"], strict=True)) for name, e in spellings})
+        return cls(texts, unpack(dict[str, tuple[str, ...]], entries["numbers"]))
 
 
-def _coded_texts(table: ReadTable, name: str) -> tuple[list[str] | None, NDArray[np.int64]]:
-    """The different texts of a column of text, and which of them each row has, -1 for none; None if it is no text."""
+def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], NDArray[np.int64]]:
+    """The different texts of a column, none if it is no text, and which of them each row has, -1 for a gap."""
     column = table.arrow[name] if isinstance(table.notations.get(name), Dates) else table.understood[name]
     if family(column.type) != "text":
-        return None, np.zeros(0, dtype=np.int64)
+        return [], np.zeros(0, dtype=np.int64)
     trimmed = pc.utf8_trim_whitespace(plain(column).combine_chunks())
     coded = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed).dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -200,9 +191,8 @@ def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> Read
 def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
     """Cells that should be numbers or dates and are none, with the values that are written nearly so."""
     suspects = []
-    places = {name: place for place, name in enumerate(table.names)}
     for name, notation in table.notations.items():
-        place = places[name]
+        place = table.names.index(name)
         if isinstance(notation, Words) or not pa.types.is_floating(table.understood.column(place).type):
             continue
         rows = pc.fill_null(pc.is_nan(table.understood.column(place)), False).to_numpy().nonzero()[0]
@@ -212,13 +202,13 @@ def _unreadable(checks: Checks, table: ReadTable) -> list[Suspect]:
         words = checks.numbers.get(name, ())
         for row, text, near in zip(rows.tolist(), texts, _near(texts, words), strict=True):
             meant = tuple(words[word] for word in near[:MOST_MEANT])
-            if isinstance(notation, Numbers):
-                meant = told_by_rest(text, words) or _meant_numbers(text, meant, notation.decimal)
             reason, cause = f"{name} is {text}, which is no {notation.noun}", named.UNREADABLE
-            if notation.rounded(text) is not None:
+            if isinstance(notation, Numbers) and notation.decimals is not None and split(text):
                 meant, cause = (), named.DECIMALS
                 reason = f"{name} is {text}, with far more decimals than the others"
-            suspects.append(Suspect(row, place, DOUBTFUL, meant, reason, readable=False, cause=cause))
+            elif isinstance(notation, Numbers):
+                meant = told_by_rest(text, words) or _meant_numbers(text, meant, notation.decimal)
+            suspects.append(Suspect(row, place, DOUBTFUL, meant, reason, cause, readable=False))
     return suspects
 
 

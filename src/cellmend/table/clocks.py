@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -12,10 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, Notation, Reading, Texts, distinct_texts, says_missing
+from cellmend.table.texts import (
+    MISSING_NUMBERS,
+    MOST_MOMENTS,
+    Notation,
+    Reading,
+    Texts,
+    count_cells,
+    distinct_texts,
+    said_texts,
+)
 
-MOST_CLOCKS = 0.8  # of the cells must show a clock, or the column is text
-MOST_ALONE = 0.5  # ... and so many of these nothing else
+MOST_ALONE = 0.5  # of the cells that show a clock must show nothing else
 NOON, DAY = 720, 1440  # minutes
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
@@ -74,13 +81,7 @@ class Clocks(Notation):
         return f"{digits}:{rest:02d}{end}{self.morning if minute < NOON else _evening(self.morning)}"
 
     def in_words(self, value: Any) -> str:
-        """A time of day for a sentence."""
         return self.write(value, None)
-
-    def rewrite(self, text: str) -> str:
-        """The time of day without what stands around it."""
-        clock = clock_in(text)
-        return text if clock is None else self.write(clock.minutes, None)
 
 
 def clock_in(text: str) -> Clock | None:
@@ -108,18 +109,15 @@ def clock_in(text: str) -> Clock | None:
 
 def learn_clocks(levels: Sequence[str], counts: NDArray[np.int64]) -> Clocks | None:
     """How a column writes times of day; None if it does not."""
-    texts = [(text.strip(), count) for text, count in zip(levels, counts.tolist(), strict=True) if count]
-    texts = [(text, count) for text, count in texts if not says_missing(text, MISSING_NUMBERS)]
+    texts = said_texts(levels, counts)
     if not any(":" in text for text, _ in texts[:20]):
         return None
     shown = [(clock, count) for text, count in texts if (clock := clock_in(text)) is not None]
     alone = [(clock, count) for clock, count in shown if clock.alone]
     found, total = sum(count for _, count in shown), sum(count for _, count in texts)
-    if found < MOST_CLOCKS * total or sum(count for _, count in alone) < max(MOST_ALONE * found, 1):
+    if found < MOST_MOMENTS * total or sum(count for _, count in alone) < max(MOST_ALONE * found, 1):
         return None
-    halves = Counter[str]()
-    for clock, count in alone:
-        halves[_morning(clock.half)] += count
+    halves = count_cells((_morning(clock.half) for clock, _ in alone), (count for _, count in alone))
     seconds = sum(count for clock, count in alone if clock.seconds)
     return Clocks(
         halves.most_common(1)[0][0],

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellmend.table.kinds import FEW_TEXT_LEVELS, FEWEST_IDENTIFIERS, MOST_PLAIN, MOST_TEXT_LEVELS
-from cellmend.table.texts import MISSING_NUMBERS, form_of, says_missing
+from cellmend.table.texts import count_cells, form_of, said_texts
 
 WITH_LETTERS = 0.01  # of the cells hold a letter, or it is a slip
 MOST_BEYOND = 0.1  # letters beyond f for one up to f: slips have three
 A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
-FEWEST_ALIKE = 5
+FEWEST_ALIKE = 5  # cells, or they are errors of their own
 MOST_OTHERWISE = 1 / 3  # cells with a letter elsewhere for one with a letter at the usual place
 RELATED = 0.005  # of the cells are codes that belong together (12a, 12b) or come again
 FEWEST_RELATED = 3
@@ -78,20 +78,16 @@ def hold_codes(others: Mapping[str, int], numbers: Mapping[str, int]) -> bool:
     >>> hold_codes({"65a": 1, "65b": 1, "65c": 1}, numbers), hold_codes({"6x5": 1, "17q": 1, "3l0": 1}, numbers)
     (True, False)
     """
-    forms, bodies = Counter[str](), Counter[str]()
-    for text, count in others.items():
-        if _LETTERED.fullmatch(text):
-            forms[form_of(text)] += count
-            bodies[re.sub(r"[^\W\d_]+", "", text)] += count
+    lettered = {text: count for text, count in others.items() if _LETTERED.fullmatch(text)}
+    forms = count_cells(map(form_of, lettered), lettered.values())
+    bodies = count_cells((re.sub(r"[^\W\d_]+", "", text) for text in lettered), lettered.values())
     found, usual = forms.total(), max(forms.values(), default=0)
     if not found or found - usual > MOST_OTHERWISE * usual:
         return False
     cells = sum(others.values()) + sum(numbers.values())
     if usual >= max(FEWEST_ALIKE, A_FORM * cells):
         return True
-    shorter = Counter[str]()  # a letter may have taken the place of a digit
-    for text, count in numbers.items():
-        shorter[text[:-1]] += count
+    shorter = count_cells((text[:-1] for text in numbers), numbers.values())  # a letter may stand for a digit
     same = sum(count**2 for count in shorter.values()) / max(shorter.total(), 1) ** 2
     related = sum(count for count in bodies.values() if count > 1)
     return related >= max(FEWEST_RELATED, RELATED * cells, MORE_THAN_CHANCE * found * (found - 1) * same)
@@ -99,8 +95,5 @@ def hold_codes(others: Mapping[str, int], numbers: Mapping[str, int]) -> bool:
 
 def _said(levels: Sequence[str], counts: NDArray[np.int64]) -> Counter[str]:
     """How often each text stands, but for words for what is missing."""
-    said = Counter[str]()
-    for level, count in zip(levels, counts.tolist(), strict=True):
-        if count and not says_missing(level, MISSING_NUMBERS):
-            said[level.strip()] += count
-    return said
+    said = said_texts(levels, counts)
+    return count_cells((text for text, _ in said), (count for _, count in said))

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, says_missing
+from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, said_texts
 from cellmend.table.values import as_text, shortened
 
-MOST_DATES = 0.8  # of the cells must be dates, or the column is text
 MOST_FORMS = 3  # of dates in a column, beside the usual one
 LOOKED_AT = 1000  # different texts from which the form of dates is told
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y",
@@ -97,11 +96,6 @@ class Dates(Notation):
         """
         return as_text(self.write(value, None))
 
-    def rewrite(self, text: str) -> str:
-        """A date of another form in the usual one."""
-        days = self.read(pa.array([text])).values[0].as_py()
-        return text if days is None or days != days else str(self.write(days, 0))
-
 
 def _date_and_time(form: str) -> tuple[str, str]:
     """The two parts of a form.
@@ -115,8 +109,7 @@ def _date_and_time(form: str) -> tuple[str, str]:
 
 def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Dates | None:
     """The form that most cells have, and others; of 3/4/2024 the day is first unless some cell says otherwise."""
-    texts = [(level.strip(), count) for level, count in zip(levels, counts.tolist(), strict=True) if count]
-    texts = [(text, count) for text, count in texts if not says_missing(text, MISSING_NUMBERS)][:LOOKED_AT]
+    texts = said_texts(levels, counts)[:LOOKED_AT]
     if not any(re.search(r"\d[-/. ,]|^\d{8}$", text) for text, _ in texts[:20]):
         return None
     left, forms, fits = texts, list[str](), list[int]()

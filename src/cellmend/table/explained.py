@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.table.candidates import known_pairs, near_pairs, new_pairs, window
+from cellmend.table.candidates import FREQUENT, known_pairs, near_pairs, new_pairs, window
 from cellmend.table.causes import NEVER, SELDOM, SLIPS
 from cellmend.table.causes.base import LETTERS
-from cellmend.table.causes.defaults import Default
+from cellmend.table.causes.defaults import log_chance_of_default
 from cellmend.table.causes.garbles import FEWEST_LETTERS
+from cellmend.table.causes.named import DEFAULT
 from cellmend.table.causes.slips import Framed
 from cellmend.table.letters import Letters
 from cellmend.table.siblings import Siblings
@@ -47,7 +48,6 @@ FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
 MOST_TEXTS = 20_000  # different ones of a column that are learned from, the most frequent
 LONGEST = 200  # letters of a text that is looked at
-FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
 TINY = 1e-300
@@ -225,17 +225,14 @@ class Column:
         for pair in np.flatnonzero(self.share > LEAST_SHARE * (1 - self.clean[self.seen])).tolist():
             best[self.pairs[pair].seen].append(pair)
         for text in np.flatnonzero(self.clean < 1 - LEAST_SUSPICION).tolist():
-            if self.is_default[text]:
-                words = Default().words(self.texts[text], "")
-                found[self.texts[text]] = Verdict(round(float(1 - self.clean[text]), 6), (), Default().name, words)
-                continue
+            seen, suspicion = self.texts[text], round(float(1 - self.clean[text]), 6)
             order = sorted(best[text], key=lambda pair: -self.share[pair])
-            if order:
-                cause, seen = SLIPS[self.cause[order[0]]], self.texts[text]
-                meant = tuple(dict.fromkeys(self.pairs[pair].meant for pair in order))
-                words = cause.words(seen, meant[0])
+            if self.is_default[text]:
+                found[seen] = Verdict(suspicion, (), DEFAULT, "a default or a placeholder")
+            elif order:
+                cause, meant = SLIPS[self.cause[order[0]]], tuple(dict.fromkeys(self.pairs[at].meant for at in order))
                 told = () if len(seen) == len(meant[0]) == 1 else meant  # one letter in place of another tells nothing
-                found[seen] = Verdict(round(float(1 - self.clean[text]), 6), told, cause.name, words)
+                found[seen] = Verdict(suspicion, told, cause.name, cause.words(meant[0]))
         return found
 
 
@@ -275,7 +272,7 @@ def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: 
     >>> default_chances(["Ulm", "Bonn", "-1"], np.array([9, 1, 1]), ["Bonn"]).round(1).tolist()
     [-inf, -3.9, -4.6]
     """
-    chances = np.array([-math.log(STRANGERS) if t in strangers else Default().log_chance(t, "") for t in texts])
+    chances = np.array([-math.log(STRANGERS) if t in strangers else log_chance_of_default(t) for t in texts])
     return np.full(len(texts), NEVER) if counts[chances > NEVER].sum() > USUAL_FRAME * counts.sum() else chances
 
 
@@ -331,25 +328,6 @@ class LearnedTexts:
             found |= {text: verdict for text, verdict in column.verdicts().items() if text in new}
         return found
 
-    @property
-    def values(self) -> set[str]:
-        """The texts that were surely meant and stand often."""
-        known = zip(self.counts.items(), self.clean, strict=True)
-        return {text for (text, count), clean in known if count >= FREQUENT and clean > 1 - UNSURE}
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "counts": dict(self.counts),
-            "clean": list(self.clean),
-            "rates": self.rates.to_json(),
-            "verdicts": self.verdicts,
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> LearnedTexts:
-        verdicts = {text: Verdict(v[0], tuple(v[1]), v[2], v[3]) for text, v in entry["verdicts"].items()}
-        return cls(entry["counts"], tuple(entry["clean"]), Rates.from_json(entry["rates"]), verdicts)
-
 
 def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = ()) -> dict[str, LearnedTexts]:
     """What is known of columns of text, each given as its different texts with counts, all learned together.
@@ -400,7 +378,7 @@ def _column(
 
 def _share_values(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
     """Do many cells of the one have a text that the other has too, and that looks like no default?"""
-    shared = [text for text in one.keys() & other.keys() if Default().log_chance(text, "") == NEVER]
+    shared = [text for text in one.keys() & other.keys() if log_chance_of_default(text) == NEVER]
     return sum(one[text] for text in shared) > ALIKE * sum(one.values())
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, SchemaWarning, did_you_mean
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import LARGEST_EXACT_WHOLE, Level, family, plain, readable
+from cellmend.table.values import LARGEST_EXACT_WHOLE, family, plain, readable
 
 # The rules of inference, in one place; docs/schema.md says them in words.
 FEW_VALUES = 20  # whole numbers with at most this many distinct values are codes or levels
@@ -28,7 +28,7 @@ USUAL_LEVEL = 0.01  # of the cells have a level, or it may be a slip
 FEWEST_USUAL = 5  # levels without gaps that tell a scale
 FEWEST_DIGITS = 5  # of codes such as zip codes, all of one length
 CODE_REPEATS = 5  # cells for each code; less, and the numbers may be quantities
-MOST_IDENTIFIERS = 0.98  # of the values must be different: an identifier may stand twice by mistake
+MOST_IDENTIFIERS = 0.98  # of the values must be different, or look like one: a few may be mistakes
 MOST_PLAIN = 0.95  # of the numbers of a column that is called a code must look like one
 _CODE_WORDS = frozenset({"fips", "zip", "zips", "zipcode", "zipcodes", "postcode", "postal", "plz", "geoid"})
 _CODE_ENDS = frozenset({"id", "ids", "uuid", "guid", "cd", "code", "codes", *_CODE_WORDS})
@@ -127,7 +127,7 @@ def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False, 
     if all_real or is_date:
         return Column(name, "real" if all_real else DATE)
     if pa.types.is_dictionary(values.type) and values.type.ordered:
-        return Column(name, "ordinal", levels=_declared_levels(values))
+        return Column(name, "ordinal", levels=tuple(values.combine_chunks().dictionary.to_pylist()))
     if kind_of_values == "boolean":
         return Column(name, "category")
     if kind_of_values == "text" or pa.types.is_dictionary(values.type):
@@ -174,7 +174,7 @@ def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
     usual = np.bincount(lengths, weights=counts).argmax()
     of_usual = lengths == usual
     rounded = np.mean([number.endswith("00") for number, own in zip(written, of_usual, strict=True) if own])
-    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= 0.95 * counts.sum() and rounded < 0.8)
+    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= MOST_PLAIN * counts.sum() and rounded < 0.8)
 
 
 def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:
@@ -239,7 +239,3 @@ def _are_whole(distinct: pa.Array) -> bool:
         return True
     whole = pc.and_(pc.is_finite(distinct), pc.equal(distinct, pc.round(distinct)))
     return bool(pc.all(whole).as_py())
-
-
-def _declared_levels(values: pa.ChunkedArray) -> tuple[Level, ...]:
-    return tuple(values.combine_chunks().dictionary.to_pylist())

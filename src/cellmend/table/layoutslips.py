@@ -79,21 +79,13 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
     return says_names
 
 
-@dataclass(frozen=True)
-class Shifts:
+class Shifts(NamedTuple):
     """Which cells of which rows stand in a column that is not theirs."""
 
-    by: NDArray[
-        np.int64
-    ]  # (N,) columns that the cells moved by, to the right if positive; 0: the row is as it should be
+    by: NDArray[np.int64]  # (N,) columns that the cells moved by, to the right if positive; 0: none moved
     first: NDArray[np.int64]  # (N,) the first column whose cell moved, -1 for none
     last: NDArray[np.int64]  # (N,) the last one
     log_odds: NDArray[np.float64]  # (N,) how much better the cells fit where they come from
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Rows that are shifted."""
-        return np.flatnonzero(self.by)
 
 
 def shifted_rows(table: pa.Table) -> Shifts:
@@ -102,7 +94,7 @@ def shifted_rows(table: pa.Table) -> Shifts:
     >>> rows = [["Main St", "Rome", "IT", "1870", "00118"], ["High St", "Oslo", "NO", "1907", "01507"]] * 20
     >>> rows.append(["Low St", "Block A", "Rome", "IT", "1990"])
     >>> found = shifted_rows(pa.table([*zip(*rows)], names=["street", "city", "land", "built", "zip"]))
-    >>> found.rows.tolist(), int(found.by[40]), int(found.first[40]), int(found.last[40])
+    >>> np.flatnonzero(found.by).tolist(), int(found.by[40]), int(found.first[40]), int(found.last[40])
     ([40], 1, 1, 4)
     """
     columns = [_Seen.of(column) for column in table.columns]
@@ -113,12 +105,7 @@ def shifted_rows(table: pa.Table) -> Shifts:
     for offset in OFFSETS:
         found = _runs(columns, offset, table.num_rows)
         better = found.log_odds > best.log_odds
-        best = Shifts(
-            np.where(better, found.by, best.by),
-            np.where(better, found.first, best.first),
-            np.where(better, found.last, best.last),
-            np.where(better, found.log_odds, best.log_odds),
-        )
+        best = Shifts(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
     return best
 
 

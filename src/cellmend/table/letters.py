@@ -18,10 +18,7 @@ CONTEXT = 5  # letters before a letter that say what it may be
 START, END = "\x02", "\x03"
 LIKELY_CONTEXTS = (4, 2)  # lengths of contexts by which a letter that is missing is guessed
 MOST_LIKELY = 3  # letters that are tried
-FULLEST, MOST_VARIED = (
-    8,
-    4,
-)  # powers of two of letters after a context, and kinds of letters beside the first, told apart
+FULLEST, MOST_VARIED = 8, 4  # powers of two of letters after a context, and kinds beside the first, told apart
 PRIOR_LETTERS = 5.0  # that Witten and Bell's rule counts for
 ESCAPE_ROUNDS = 2
 LEAST_SEEN = 0.05  # of a text must be trusted, or a context is unknown
@@ -165,8 +162,6 @@ class Letters:
             first = np.searchsorted(sorted_contexts, contexts)
             for at, (context, start) in enumerate(zip(contexts.tolist(), first.tolist(), strict=True)):
                 end = min(start + MOST_LIKELY, len(by_context))
-                if context < 0:
-                    continue
                 for place in range(start, end):
                     if sorted_contexts[place] == context and len(found[at]) < MOST_LIKELY:
                         letter = self._letter_of[order][by_context[place]]
@@ -203,5 +198,5 @@ def _places_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray
 
 
 def _counts_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[place] == wanted, counts[place], 0)
+    place = _places_of(wanted, known)
+    return np.where(place >= 0, counts[place], 0)

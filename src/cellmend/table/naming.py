@@ -13,7 +13,7 @@ from cellmend.table.dates import Dates
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, Schema
-from cellmend.table.values import family, plain
+from cellmend.table.values import codes_of, family, plain
 
 MOST_NAMES = 3  # columns that name a row
 LOOKED_AT = 10_000  # rows, spread over the table
@@ -21,7 +21,6 @@ LONGEST_NAME = 40  # letters on average; longer texts are prose
 WITH_LETTERS = 0.5  # of the values have some, or they are codes
 TELLS_APART = 0.5  # of the rows must be different by their names, or they have none
 GAIN = 1.1  # times as many rows told apart, or a column does not help
-SAME_FORM = 0.98  # of the identifiers have digits and no spaces
 AS_GOOD = 0.95  # of the rows told apart: then a column is not needed
 
 Codes = NDArray[np.int64]
@@ -38,12 +37,10 @@ def naming_columns(table: ReadTable, schema: Schema, identifiers: Collection[str
     identifiers = [name for name in identifiers if _are_identifiers(name, table.understood[name])]
     step = max(1, table.rows // LOOKED_AT)
     rows = pa.array(np.arange(0, table.rows, step))
-    words = {name: _codes(table.arrow[name].take(rows)) for name in table.names if _is_name(table, name, identifiers)}
-    dates = [column.name for column in schema if _is_date(table, column.name, column.kind)]
-    chosen = _telling(words | {name: _codes(table.arrow[name].take(rows)) for name in dates}, len(rows))
-    numbered = [
-        name for name in table.names if name in identifiers and (not chosen or _is_text(table.understood, name))
-    ]
+    words = {name: codes_of(table.arrow[name].take(rows)) for name in table.names if _is_name(table, name, identifiers)}
+    dates = [each.name for each in schema if each.kind == DATE or isinstance(table.notations.get(each.name), Dates)]
+    chosen = _telling(words | {name: codes_of(table.arrow[name].take(rows)) for name in dates}, len(rows))
+    numbered = [name for name in table.names if name in identifiers and (not chosen or table.family_of(name) == "text")]
     return sorted([*numbered[:1], *chosen][:MOST_NAMES], key=table.names.index)
 
 
@@ -64,22 +61,13 @@ def _apart(columns: Mapping[str, Codes], names: Sequence[str]) -> int:
     """How many different rows there are by these columns alone."""
     together = np.zeros(1, dtype=np.int64)
     for name in names:
-        _, together = np.unique(together * (columns[name].max() + 2) + columns[name], return_inverse=True)
+        _, together = np.unique(together * (columns[name].max() + 1) + columns[name], return_inverse=True)
     return int(together.max()) + 1
-
-
-def _codes(values: pa.ChunkedArray) -> Codes:
-    coded = plain(values).combine_chunks().dictionary_encode()
-    return coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _is_text(table: pa.Table, name: str) -> bool:
-    return family(table.schema.field(name).type) == "text"
 
 
 def _is_name(table: ReadTable, name: str, identifiers: Collection[str]) -> bool:
     """Does the column hold words that are no prose, no codes and no identifiers?"""
-    if name in identifiers or not _is_text(table.understood, name):
+    if name in identifiers or table.family_of(name) != "text":
         return False
     texts = pc.unique(plain(table.arrow[name]).drop_null())
     if len(texts) < 2 or pc.mean(pc.utf8_length(texts)).as_py() > LONGEST_NAME:
@@ -95,8 +83,4 @@ def _are_identifiers(name: str, values: pa.ChunkedArray) -> bool:
     if family(observed.type) != "text" or IDENTIFIER_NAME.search(name):
         return True
     like = pc.match_substring_regex(observed, r"^[^\s@:]*\d[^\s@:]*$")
-    return float(pc.mean(like.cast(pa.float64())).as_py()) >= SAME_FORM
-
-
-def _is_date(table: ReadTable, name: str, kind: str) -> bool:
-    return kind == DATE or isinstance(table.notations.get(name), Dates)
+    return float(pc.mean(like.cast(pa.float64())).as_py()) >= MOST_IDENTIFIERS

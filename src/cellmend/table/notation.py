@@ -7,7 +7,6 @@ is missing and NaN where it cannot be read, or where a number has far more decim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 
 from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.codes import are_hexadecimal, are_named_codes
-from cellmend.table.dates import MOST_DATES, Dates, learn_dates
+from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.kinds import names_a_code
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
-from cellmend.table.texts import Notation, Texts, Unread, Words, distinct_texts, holds_text
+from cellmend.table.packing import pack, unpack
+from cellmend.table.texts import MOST_MOMENTS, Notation, Texts, Unread, Words, counted_texts, distinct_texts, holds_text
 from cellmend.table.values import readable
 
 # As model files name them, and tasks that travel.
@@ -61,10 +61,9 @@ def learn_notation(
         return None if decimals is None and len(finite) == len(numbers) else Numbers(decimals=decimals)
     if not holds_text(values.type):
         return None
-    levels, place = distinct_texts(values)
-    counts = np.bincount(place, minlength=len(levels))
+    levels, counts = counted_texts(values)
     if kind in (None, "date"):
-        dates = learn_dates(levels, counts, least=MOST_DATES if kind is None else 0.0)
+        dates = learn_dates(levels, counts, least=MOST_MOMENTS if kind is None else 0.0)
         if dates is not None:
             return dates
     if kind is None:
@@ -145,8 +144,7 @@ def _said_of_columns(table: pa.Table, notations: Notations) -> dict[str, tuple[s
     for name, notation in notations.items():
         if not holds_text(table.schema.field(name).type):
             continue
-        texts, place = distinct_texts(table[name])
-        counts = np.bincount(place, minlength=len(texts))
+        texts, counts = counted_texts(table[name])
         gaps = {
             text.strip(): count
             for text, count in zip(texts, counts.tolist(), strict=True)
@@ -196,14 +194,9 @@ def _tidied(column: pa.ChunkedArray, notation: Notation) -> pa.Array:
 def notations_to_json(notations: Notations) -> dict[str, Any]:
     """Notations as JSON holds them."""
     kinds = {type_: name for name, type_ in NOTATIONS.items()}
-    return {name: {"reader": kinds[type(notation)], **asdict(notation)} for name, notation in notations.items()}
+    return {name: {"reader": kinds[type(notation)], **pack(notation)} for name, notation in notations.items()}
 
 
 def notations_from_json(entries: Mapping[str, Any]) -> dict[str, Notation]:
     """The opposite of notations_to_json."""
-    return {
-        name: NOTATIONS[entry["reader"]](
-            **{key: tuple(v) if isinstance(v, list) else v for key, v in entry.items() if key != "reader"}
-        )
-        for name, entry in entries.items()
-    }
+    return {name: unpack(NOTATIONS[entry["reader"]], entry) for name, entry in entries.items()}

@@ -19,15 +19,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.table.codes import A_FORM, FEWEST_ALIKE, hold_codes
-from cellmend.table.kinds import are_codes
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, says_missing
+from cellmend.table.kinds import FEW_TEXT_LEVELS, are_codes
+from cellmend.table.texts import (
+    MISSING_NUMBERS,
+    USUAL,
+    Notation,
+    Reading,
+    Texts,
+    count_cells,
+    distinct_texts,
+    form_of,
+    says_missing,
+)
 from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
 LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
-FEW_LEVELS = 10  # different numbers that may be levels
 CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
@@ -133,24 +142,7 @@ class Numbers(Notation):
         """
         return None if self.decimal == "." else rounded_text(value).replace(".", self.decimal)
 
-    def rounded(self, text: str) -> float | None:
-        """The number in a text, with as many decimals as those of the column; None if there is none."""
-        part = split(text)
-        return (
-            None if part is None or self.decimals is None else round(_number(part.number, self.decimal), self.decimals)
-        )
-
-    def rewrite(self, text: str) -> str:
-        """A readable cell with its own digits and the column's usual unit.
-
-        >>> Numbers(after=" patients", units=("patients",)).rewrite("619 paxienxs")
-        '619 patients'
-        """
-        part = split(text)
-        return f"{self.before}{part.number}{self.after}" if part else text
-
     def is_missing(self, text: str) -> bool:
-        """Does the text say that there is no number?"""
         return super().is_missing(text) or text.strip() in self.gaps
 
     def without_unit(self, text: str) -> str:
@@ -199,12 +191,9 @@ def learn_numbers(
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
     if least:
-        if gap and _are_levels(read):
-            return None
-        others = Counter[str]()
-        for level, count, no_number in zip(levels, counts.tolist(), ~said & ~known & ~gaps, strict=True):
-            if no_number:
-                others[level.strip()] += count
+        if gap and len(read) <= FEW_TEXT_LEVELS and all(part.unit for part in read):
+            return None  # 1br and 2br are levels, and so is the word beside them, studio
+        others = _stripped(levels, counts, ~said & ~known & ~gaps)
         texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
         if _are_labels(read, values, times) or _is_a_form(others, cells) or _signs_tell(texts, read, times):
             return None
@@ -227,17 +216,17 @@ def learn_numbers(
     )
 
 
-def _are_levels(read: Sequence[Part]) -> bool:
-    """Are these few texts with a unit levels, such as 1br and 2br, so that the word beside them, studio, is one too?"""
-    return len(read) <= FEW_LEVELS and all(part.unit for part in read)
+def _stripped(levels: Sequence[str], counts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Counter[str]:
+    """How many cells have each of the chosen texts, without spaces around them."""
+    return count_cells(
+        (level.strip() for level, each in zip(levels, chosen, strict=True) if each), counts[chosen].tolist()
+    )
 
 
 def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
     """Spellings of the units that are not rare, the most frequent first; "" for none."""
-    spelled, by_unit = Counter[str](), Counter[str]()
-    for part, count in zip(read, times.tolist(), strict=True):
-        spelled[part.unit] += count
-        by_unit[unit_of(part.unit)] += count
+    spelled = count_cells((part.unit for part in read), times.tolist())
+    by_unit = count_cells(map(unit_of, spelled), spelled.values())
     return [unit for unit, _ in spelled.most_common() if by_unit[unit_of(unit)] >= USUAL * times.sum()]
 
 
@@ -299,18 +288,14 @@ def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
     Lists of numbers look alike, however long: 26, 30 and 12, 13, 17. Numbers with one letter are asked about apart,
     because most slips make such.
     """
-    forms = Counter[str]()
-    for text, count in others.items():
-        if not _ONE_LETTER.fullmatch(text):
-            forms[_AGAIN.sub(r"\1", form_of(text))] += count
+    odd = {text: count for text, count in others.items() if not _ONE_LETTER.fullmatch(text)}
+    forms = count_cells((_AGAIN.sub(r"\1", form_of(text)) for text in odd), odd.values())
     return any(count >= max(FEWEST_ALIKE, A_FORM * cells) for count in forms.values())
 
 
 def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
     """How many decimals most numbers are written with; 0 if they differ."""
-    found = Counter[int]()
-    for part, count in zip(read, times.tolist(), strict=True):
-        found[len(part.number.partition(decimal)[2])] += count
+    found = count_cells((len(part.number.partition(decimal)[2]) for part in read), times.tolist())
     places, count = found.most_common(1)[0]
     return places if count >= 0.9 * times.sum() else 0
 
@@ -324,8 +309,7 @@ def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
     >>> usual_decimals(np.array([0.1, 0.2, 0.5, 0.7] * 25 + [0.123456789, 0.987654321]))
     1
     """
-    size = max(float(np.abs(numbers).max(initial=0.0)), 1e-300)
-    if len(numbers) < FEWEST_FINE or not np.isfinite(size):
+    if len(numbers) < FEWEST_FINE or not np.isfinite(numbers).all():
         return None
     values, counts = np.unique(numbers, return_counts=True)
     counts[counts.argmax()] = 0
@@ -344,29 +328,22 @@ def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.b
     if decimals is None:
         return np.zeros(len(numbers), dtype=bool)
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.abs(numbers - np.round(numbers, decimals + FAR_MORE - 1)) > 1e-12 * np.maximum(
-            np.abs(numbers), 1e-300
-        )
+        return np.abs(numbers - np.round(numbers, decimals + FAR_MORE - 1)) > 1e-12 * np.abs(numbers)
 
 
 def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], counts: NDArray[np.int64]) -> str:
     """The word without digits that stands in nearly all cells that are no numbers, and in many; or none."""
-    others = Counter[str]()
-    for level, count, each in zip(levels, counts.tolist(), understood, strict=True):
-        if not each and count:
-            others[level.strip()] += count
+    others = _stripped(levels, counts, ~understood & (counts > 0))
     if not others:
         return ""
     word, times = others.most_common(1)[0]
-    often = times >= max(5, 0.01 * counts.sum()) and times >= 0.8 * others.total()
+    often = times >= max(FEWEST_ALIKE, 0.01 * counts.sum()) and times >= 0.8 * others.total()
     return word if often and not re.search(r"\d", word) else ""
 
 
 def _written_unit(levels: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
     """What most cells have before and after the number."""
-    found = Counter[tuple[str, str]]()
-    for part, count in zip(read, times.tolist(), strict=True):
-        found[part.before, part.after.strip()] += count
+    found = count_cells(((part.before, part.after.strip()) for part in read), times.tolist())
     before, after = found.most_common(1)[0][0]
     texts = [level.strip() for level in levels]
     behind = {text.partition(before)[2][:1] for text in texts if before and before in text}

@@ -25,6 +25,7 @@ from cellmend.table.notation import (
 )
 from cellmend.table.numbers import Numbers
 from cellmend.table.otherwise import written_otherwise
+from cellmend.table.packing import pack
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
@@ -158,7 +159,7 @@ class TableReader:
         return {
             "schema": self.schema.to_dict(),
             "readers": notations_to_json(self.notations),
-            "checks": self.checks.to_json(),
+            "checks": pack(self.checks),
             "names": self.names,
             "relations": relations_to_json(self.relations),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
-from cellmend.table.values import plain
+from cellmend.table.values import family, plain, shortened
 
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
+LEAST_TOLD = 0.3  # suspicion from which other rows speak against a cell
+SURE = 0.95  # suspicion of a cell that breaks a plain rule: one in twenty may have a reason
+MOST = 0.99  # suspicion by numbers alone: something may really have happened
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ class Suspect:
     suspicion: float
     meant: tuple[str, ...]  # what may have been meant, the nearest first; none if nobody knows
     reason: str
-    readable: bool  # does the cell say something that a model can learn from?
     cause: str  # what made it wrong, one of causes.named.MEANINGS
+    readable: bool = True  # does the cell say something that a model can learn from?
 
     @property
     def hidden(self) -> bool:
@@ -65,6 +68,14 @@ class ReadTable:
         """Of the columns, in their order."""
         return self.frame.arrow.column_names
 
+    def family_of(self, name: str) -> str:
+        """Of what a column says: 'boolean', 'text', 'number' or 'other'."""
+        return family(self.understood.schema.field(name).type)
+
+    def said(self, place: int, row: int) -> str:
+        """What stands in a cell, for a sentence: "size is 5"."""
+        return f"{self.names[place]} is {shortened(self.arrow.column(place)[row].as_py())}"
+
     @property
     def says_something(self) -> NDArray[np.bool_]:
         """Which cells were understood as anything but a gap, (N, all columns)."""
@@ -88,22 +99,10 @@ class ReadTable:
     @property
     def without_suspects(self) -> ReadTable:
         """The table with what is probably misspelled or unreadable taken for missing."""
-        return replace(self, understood=_without(self.understood, self.suspects))
-
-
-def _without(understood: pa.Table, suspects: Sequence[Suspect]) -> pa.Table:
-    """The table with what is probably misspelled or slipped taken for missing."""
-    rows: dict[int, list[int]] = {}
-    for suspect in suspects:
-        if suspect.hidden:
-            rows.setdefault(suspect.column, []).append(suspect.row)
-    for place, own in rows.items():
-        gone = np.zeros(understood.num_rows, dtype=bool)
-        gone[own] = True
-        held = plain(understood.column(place))
-        column = pc.if_else(pa.array(gone), pa.scalar(None, held.type), held)
-        understood = understood.set_column(place, understood.column_names[place], column)
-    return understood
+        hidden = np.zeros((self.rows, len(self.names)), dtype=bool)
+        for each in self.suspects:
+            hidden[each.row, each.column] |= each.hidden
+        return self.without(hidden)
 
 
 def read_typed(X: Any) -> ReadTable:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +27,11 @@ MISSING_WORDS = frozenset({
     "нет", "нет данных", "неизвестно", "不明", "未知", "无", "暂无", "なし", "없음",
 })  # fmt: skip
 MISSING_NUMBERS = MISSING | MISSING_WORDS | {"-", "--", "---", "?", ".", "–", "—"}  # where numbers are expected
+MOST_MOMENTS = 0.8  # of the cells must be dates, or show a clock, or the column is text
 USUAL = 0.02  # of the cells are written in one way, or they are badly written
 
 Texts = Any  # pa.Array or pa.ChunkedArray of text
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,6 @@ class Notation:
     def bound(self, value: float) -> float | str:
         """An end of an interval, as findings hold it."""
         return float(value)
-
-    def rewrite(self, text: str) -> str:
-        """A cell that can be read, written as the others are."""
-        return text
-
-    def rounded(self, text: str) -> float | None:
-        """The number in a text with as many decimals as those of its column; None if there is none."""
-        return None
 
     def is_missing(self, text: str) -> bool:
         """Does the text say that there is no value?"""
@@ -122,6 +117,26 @@ def distinct_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
     coded = whole.dictionary_encode()
     levels = [*coded.dictionary.to_pylist(), ""]
     return levels, coded.indices.fill_null(len(levels) - 1).to_numpy(zero_copy_only=False)
+
+
+def counted_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
+    """The different texts, "" the last of them, and how many cells have each."""
+    levels, place = distinct_texts(texts)
+    return levels, np.bincount(place, minlength=len(levels))
+
+
+def count_cells(keys: Iterable[Key], counts: Iterable[int]) -> Counter[Key]:
+    """How many cells have each key, from keys that may come again and the cells of each."""
+    found = Counter[Key]()
+    for key, count in zip(keys, counts, strict=True):
+        found[key] += count
+    return found
+
+
+def said_texts(levels: Sequence[str], counts: NDArray[np.int64]) -> list[tuple[str, int]]:
+    """Texts without spaces around them and the cells of each, but for words for what is missing."""
+    held = [(level.strip(), count) for level, count in zip(levels, counts.tolist(), strict=True) if count]
+    return [(text, count) for text, count in held if not says_missing(text, MISSING_NUMBERS)]
 
 
 def says_missing(text: str, spellings: frozenset[str]) -> bool:

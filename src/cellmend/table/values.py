@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 Level = str | int | float | bool
 
@@ -34,6 +36,12 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_decimal(values.type):
         return values
     return pc.round(values.cast(pa.float64()), ndigits=values.type.scale)  # the cast itself is not exact
+
+
+def codes_of(values: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Which of its values each cell has, from 0, (N,); gaps are a value of their own."""
+    coded = plain(values).combine_chunks().dictionary_encode()
+    return coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def readable(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import groupby
 
-from cellmend.table.causes.base import NEVER
+from cellmend.table.causes.base import NEVER, Cause
 
 KEPT = 0.25  # of the letters of a text that is typed at random
 FEWEST_CHANGED = 3  # letters, or it is a slip
@@ -17,8 +16,7 @@ FEWEST_LEFT = 3  # signs that are left of a number, to tell it
 CUT = 2  # letters at least that are gone, or it is a slip
 
 
-@dataclass(frozen=True)
-class Scrambled:
+class Scrambled(Cause):
     """Letters replaced at random, each by one of its case; signs, spaces and digits stay.
 
     >>> [Scrambled().log_chance(seen, "United States") > -36 for seen in ("Mnlreb Ahcnes", "Mnlrxb Ahcnxq")]
@@ -27,7 +25,8 @@ class Scrambled:
     -inf
     """
 
-    name: str = "scrambled"
+    name = "scrambled"
+    told = "with letters typed at random"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if shape_of(seen) != shape_of(meant):
@@ -38,15 +37,8 @@ class Scrambled:
             return NEVER
         return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
 
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        return iter(())
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with letters typed at random"
-
-
-@dataclass(frozen=True)
-class Truncated:
+class Truncated(Cause):
     """The end of a text cut off within a word; whole words are left out by people who mean it.
 
     >>> round(math.exp(-Truncated().log_chance("Rockingham Cou", "Rockingham County")))
@@ -55,7 +47,8 @@ class Truncated:
     -inf
     """
 
-    name: str = "truncated"
+    name = "truncated"
+    told = "cut off"
 
     def log_chance(self, seen: str, meant: str) -> float:
         gone = len(meant) - len(seen)
@@ -63,12 +56,6 @@ class Truncated:
             return NEVER
         within = seen[-1].isalpha() and meant[len(seen)].isalpha() and seen[-1].isupper() <= meant[len(seen)].isupper()
         return -math.log(len(meant)) if within else NEVER
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        return iter(())
-
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} cut off"
 
 
 def told_by_rest(text: str, values: Sequence[str]) -> tuple[str, ...]:

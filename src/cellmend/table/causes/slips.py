@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
 
-from cellmend.table.causes.base import LETTERS, NEVER
+from cellmend.table.causes.base import LETTERS, NEVER, Cause
 
 JUNK_KINDS = 10  # signs, and how often they stand
 OTHER_SLIP = 0.05  # that a second slip follows the first
 _JUNK = re.compile(r"([^\w\s])\1*")
 
 
-@dataclass(frozen=True)
-class Inserted:
+class Inserted(Cause):
     """A letter too many.
 
     >>> round(math.exp(-Inserted().log_chance("KIcNGS", "KINGS")))
     360
     """
 
-    name: str = "inserted"
+    name = "inserted"
+    told = "with a letter too many"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(seen) != len(meant) + 1 or not _is_without_one(seen, meant):
@@ -36,19 +35,16 @@ class Inserted:
             if 0 <= gone < len(seen):
                 yield seen[:gone] + seen[gone + 1 :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with a letter too many"
 
-
-@dataclass(frozen=True)
-class Doubled:
+class Doubled(Cause):
     """A letter typed twice.
 
     >>> round(math.exp(-Doubled().log_chance("KINNGS", "KINGS")))
     5
     """
 
-    name: str = "doubled"
+    name = "doubled"
+    told = "with a letter typed twice"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(seen) != len(meant) + 1 or not _is_without_one(seen, meant):
@@ -60,19 +56,16 @@ class Doubled:
         if 0 < place < len(seen) and seen[place] == seen[place - 1]:
             yield seen[:place] + seen[place + 1 :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with a letter typed twice"
 
-
-@dataclass(frozen=True)
-class Dropped:
+class Dropped(Cause):
     """A letter too few.
 
     >>> round(math.exp(-Dropped().log_chance("KNGS", "KINGS")))
     5
     """
 
-    name: str = "dropped"
+    name = "dropped"
+    told = "with a letter left out"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(meant) != len(seen) + 1 or not _is_without_one(meant, seen):
@@ -83,19 +76,16 @@ class Dropped:
         for letter in likely:
             yield seen[:place] + letter + seen[place:]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with a letter left out"
 
-
-@dataclass(frozen=True)
-class Replaced:
+class Replaced(Cause):
     """Another letter.
 
     >>> round(math.exp(-Replaced().log_chance("KIxGS", "KINGS")))
     300
     """
 
-    name: str = "replaced"
+    name = "replaced"
+    told = "with another letter"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(seen) != len(meant) or sum(a != b for a, b in zip(seen, meant, strict=True)) != 1:
@@ -108,19 +98,19 @@ class Replaced:
                 if letter != seen[place]:
                     yield seen[:place] + letter + seen[place + 1 :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with another letter" if len(meant) > 1 else "one of the others, mistyped"
+    def words(self, meant: str) -> str:
+        return super().words(meant) if len(meant) > 1 else "one of the others, mistyped"
 
 
-@dataclass(frozen=True)
-class Swapped:
+class Swapped(Cause):
     """Two neighbours exchanged.
 
     >>> round(math.exp(-Swapped().log_chance("IKNGS", "KINGS")))
     4
     """
 
-    name: str = "swapped"
+    name = "swapped"
+    told = "with two letters exchanged"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(seen) != len(meant) or seen == meant:
@@ -135,19 +125,16 @@ class Swapped:
             if 0 <= first < len(seen) - 1 and seen[first] != seen[first + 1]:
                 yield seen[:first] + seen[first + 1] + seen[first] + seen[first + 2 :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with two letters exchanged"
 
-
-@dataclass(frozen=True)
-class Throughout:
+class Throughout(Cause):
     """One letter replaced by another wherever it stands.
 
     >>> round(math.exp(-Throughout().log_chance("hexrt xttxck", "heart attack")))
     480
     """
 
-    name: str = "throughout"
+    name = "throughout"
+    told = "with one letter replaced throughout"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if len(seen) != len(meant):
@@ -166,19 +153,16 @@ class Throughout:
                 if letter not in seen:
                     yield seen.replace(seen[place], letter)
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with one letter replaced throughout"
 
-
-@dataclass(frozen=True)
-class Several:
+class Several(Cause):
     """Two slips or more: each as likely as a letter replaced.
 
     >>> Several().log_chance("KxxGS", "KINGS") < Replaced().log_chance("KIxGS", "KINGS")
     True
     """
 
-    name: str = "several"
+    name = "several"
+    told = "with several letters wrong"
 
     def log_chance(self, seen: str, meant: str) -> float:
         slips = OSA.distance(seen, meant)
@@ -188,12 +172,6 @@ class Several:
             return NEVER
         each = math.log(max(len(meant), 1) * LETTERS)
         return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        return iter(())
-
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with several letters wrong"
 
 
 def _has_another_word(seen: str, meant: str) -> bool:
@@ -207,15 +185,15 @@ def _has_another_word(seen: str, meant: str) -> bool:
     return len(own) == len(others) > 1 and any(apart)
 
 
-@dataclass(frozen=True)
-class Cased:
+class Cased(Cause):
     """Capitals in place of small letters or the other way round.
 
     >>> round(math.exp(-Cased().log_chance("kings", "KINGS")))
     4
     """
 
-    name: str = "cased"
+    name = "cased"
+    told = "in other case"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if seen == meant or seen.casefold() != meant.casefold():
@@ -223,22 +201,16 @@ class Cased:
         whole = seen in (meant.lower(), meant.upper(), meant.title(), meant.capitalize())
         return -math.log(4) if whole else -math.log(4 * len(meant))
 
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        return iter(())
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} in other case"
-
-
-@dataclass(frozen=True)
-class Spaced:
+class Spaced(Cause):
     """A space too many or too few.
 
     >>> round(math.exp(-Spaced().log_chance("NEWYORK", "NEW YORK")))
     9
     """
 
-    name: str = "spaced"
+    name = "spaced"
+    told = "with a space wrong"
 
     def log_chance(self, seen: str, meant: str) -> float:
         if seen == meant or "".join(seen.split()) != "".join(meant.split()):
@@ -252,19 +224,16 @@ class Spaced:
             if 0 <= gone < len(seen) and seen[gone] == " ":
                 yield seen[:gone] + seen[gone + 1 :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with a space wrong"
 
-
-@dataclass(frozen=True)
-class Framed:
+class Framed(Cause):
     """Signs set before or after the text.
 
     >>> round(math.exp(-Framed().log_chance("KINGS***", "KINGS")))
     20
     """
 
-    name: str = "framed"
+    name = "framed"
+    told = "with signs around it"
 
     def log_chance(self, seen: str, meant: str) -> float:
         rest = seen.removeprefix(meant) if seen.startswith(meant) else seen.removesuffix(meant)
@@ -277,19 +246,16 @@ class Framed:
             if len(found[0]) > 1 and (found.start() == 0) != (found.end() == len(seen)):
                 yield seen[: found.start()] + seen[found.end() :]
 
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} with signs around it"
 
-
-@dataclass(frozen=True)
-class Reversed:
+class Reversed(Cause):
     """The text backwards.
 
     >>> Reversed().log_chance("sgniK", "Kings")
     0.0
     """
 
-    name: str = "reversed"
+    name = "reversed"
+    told = "backwards"
 
     def log_chance(self, seen: str, meant: str) -> float:
         return 0.0 if len(seen) > 2 and seen != meant and seen == meant[::-1] else NEVER
@@ -297,9 +263,6 @@ class Reversed:
     def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
         if len(seen) > 2 and seen != seen[::-1]:
             yield seen[::-1]
-
-    def words(self, seen: str, meant: str) -> str:
-        return f"{meant} backwards"
 
 
 def _first_difference(one: str, other: str) -> int:

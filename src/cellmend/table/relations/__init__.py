@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cellmend.table.packing import pack, unpack
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic, arithmetic_suspects, learn_arithmetic, vouched_cells
 from cellmend.table.relations.base import Relation
@@ -19,7 +20,6 @@ from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.schema import IGNORE, Schema
-from cellmend.table.values import family
 
 RELATIONS: dict[str, type[Relation]] = {
     "arithmetic": Arithmetic,
@@ -36,7 +36,7 @@ def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
     """All relations that a table, with the suspects of its columns, shows."""
     table = table.without_suspects
     told = [column.name for column in schema if column.kind != IGNORE or column.reason]
-    plain = [name for name in told if family(table.understood.schema.field(name).type) != "other"]
+    plain = [name for name in told if table.family_of(name) != "other"]
     coded = [code_column(table, name) for name in plain]
     coded = [column for column in coded if len(column.values) > 1]
     of_values: list[Relation] = [*learn_keys(coded, table), *learn_sources(coded), *learn_dependencies(coded, table)]
@@ -56,7 +56,7 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
     found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
     for relation in relations:
-        if not isinstance(relation, Dependency | Arithmetic) and not (rows_alone and isinstance(relation, Series)):
+        if isinstance(relation, Constant | Key | Sources) or (isinstance(relation, Series) and not rows_alone):
             found += relation.suspects(table)
     return replace(whole.with_suspects(_without_twins(found, table)), vouched=vouched_cells(formulas, table))
 
@@ -80,9 +80,9 @@ def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:
 
 def relations_to_json(relations: Sequence[Relation]) -> list[dict[str, Any]]:
     """Relations as JSON holds them."""
-    return [{"kind": relation.kind, **relation.to_json()} for relation in relations]
+    return [{"kind": relation.kind, **pack(relation)} for relation in relations]
 
 
 def relations_from_json(entries: Sequence[Mapping[str, Any]]) -> tuple[Relation, ...]:
     """The opposite of relations_to_json."""
-    return tuple(RELATIONS[entry["kind"]].from_json(entry) for entry in entries if entry["kind"] in RELATIONS)
+    return tuple(unpack(RELATIONS[entry["kind"]], entry) for entry in entries if entry["kind"] in RELATIONS)

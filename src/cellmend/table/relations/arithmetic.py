@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import MOST, ReadTable, Suspect
+from cellmend.table.relations.base import Floats
 from cellmend.table.relations.blame import Blame, blame
-from cellmend.table.relations.breaks import CLEARLY, STRICT, STRICT_FORMULAS, STRICT_ORDERS, Breaks, chance_of_error
+from cellmend.table.relations.breaks import CLEARLY, Breaks, chance_of_error
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
-from cellmend.table.relations.quantities import Floats, Quantity, learn_quantities, numbers_of, writer
+from cellmend.table.relations.quantities import Quantity, learn_quantities, numbers_of, writer
 from cellmend.table.relations.search import find_formulas, find_orders
 from cellmend.table.schema import Schema
 from cellmend.table.values import shortened
@@ -21,7 +22,6 @@ from cellmend.table.values import shortened
 LEAST_TOLD = 0.1  # suspicion
 EXCEPTIONS = 0.5  # times the share of rows that break a formula, in doubt that they are errors
 PLAIN_EXCEPTIONS = 2.0  # and of a copy or an order
-MOST = 0.99  # suspicion
 LEAST_KEPT = 0.02  # of the suspicion of a cell is left where a formula is kept
 
 
@@ -39,17 +39,12 @@ class Arithmetic:
     def columns(self) -> tuple[str, ...]:
         return self.formula.columns
 
-    def suspects(self, table: ReadTable) -> list[Suspect]:
-        """The cells that break this formula, whatever others say."""
-        return arithmetic_suspects([self], table)
-
     def breaks(self, table: ReadTable) -> Breaks:
         """The rows that clearly break it."""
         values = {name: numbers_of(table, name) for name in self.columns}
         rows = np.flatnonzero(self.formula.misses(values) > CLEARLY * self.formula.slack(values))
-        strict = STRICT_FORMULAS if len(self.formula.parts) > 1 else STRICT
-        strict = STRICT_ORDERS if self.formula.form == ORDER else strict
-        chances = np.full(len(rows), chance_of_error(1 - self.support, strict))
+        tells = len(self.formula.parts) > 1
+        chances = np.full(len(rows), chance_of_error(1 - self.support) if tells else 0.0)
         return Breaks(rows, chances, partial(self._say, table, values))
 
     def _say(self, table: ReadTable, values: Columns, row: int) -> str:
@@ -93,15 +88,6 @@ class Arithmetic:
         kept = self.formula.misses(values) <= self.formula.slack(values)
         tells = kept & np.all([values[part] != 0 for part in self.formula.parts], axis=0)
         return np.where(tells & (self.formula.form != ORDER), by_chance, 1.0)
-
-    def to_json(self) -> dict[str, Any]:
-        quantities = [quantity.to_json() for quantity in self.quantities]
-        return {"formula": self.formula.to_json(), "support": self.support, "quantities": quantities}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Arithmetic:
-        quantities = tuple(Quantity.from_json(each) for each in entry["quantities"])
-        return cls(Formula.from_json(entry["formula"]), entry["support"], quantities)
 
 
 def learn_arithmetic(table: ReadTable, schema: Schema) -> list[Arithmetic]:
@@ -147,11 +133,10 @@ def _told(blamed: Blame, suspicion: Floats, rows: Any, rules: Sequence[Arithmeti
     """The suspicious cells of one column."""
     place = table.names.index(blamed.column)
     quantity = next(each for rule in rules for each in rule.quantities if each.name == blamed.column)
-    write, cells, found = writer(table, quantity), table.arrow.column(place), []
+    write, found = writer(table, quantity), []
     for at in np.flatnonzero(suspicion >= LEAST_TOLD).tolist():
         row, chance, rule = int(rows[at]), round(float(suspicion[at]), 6), rules[blamed.by[at]]
         meant = () if np.isnan(blamed.meant[at]) else (write(float(blamed.meant[at])),)
-        said = f"{blamed.column} is {shortened(cells[row].as_py())}"
-        told = f"{said}, but {rule.words()}" + (f": {meant[0]}" if meant else "")
-        found.append(Suspect(row, place, chance, meant, told, readable=True, cause=rule.kind))
+        told = f"{table.said(place, row)}, but {rule.words()}" + (f": {meant[0]}" if meant else "")
+        found.append(Suspect(row, place, chance, meant, told, rule.kind))
     return found

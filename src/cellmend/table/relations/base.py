@@ -1,11 +1,17 @@
-"""The face that every relation has."""
+"""The face that every relation has, and the arrays that they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from cellmend.table.readtable import ReadTable, Suspect
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+MOST_KEPT = 20_000  # groups or values that a relation keeps: a model file must stay small
 
 
 class Relation(Protocol):
@@ -26,15 +32,5 @@ class Relation(Protocol):
     def support(self) -> float:
         """The share of rows that keep it."""
 
-    def suspects(self, table: ReadTable) -> list[Suspect]:
-        """The cells that break it."""
-
     def words(self) -> str:
         """What it says, in one plain line."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As a model file holds it."""
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Relation:
-        """The opposite of to_json."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz.distance import OSA
 
+from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
-from cellmend.table.relations.quantities import EXACT, Bools, Floats, Quantity
+from cellmend.table.relations.quantities import EXACT, Quantity
 from cellmend.table.values import as_text
 
 SLIPS = 0.3  # of the errors are slips of a digit, of two, of the sign or the decimal point
@@ -48,15 +49,13 @@ def blame(
 ) -> list[Blame]:
     """Every column that may be wrong in rows (n,) that each break a formula at least."""
     broken = np.array([formula.broken(values) for formula in formulas])  # (F, n)
-    weights = np.array([math.log(s / (1 - s)) for s in np.clip(supports, 0.6, 0.99)])
+    weights = np.array([math.log(s / (1 - s)) for s in np.minimum(supports, 0.99)])
     trials = [
         _tried(column, number, formulas, weights, values, quantities)
         for number, formula in enumerate(formulas)
         if broken[number].any()
         for column in formula.columns
     ]
-    if not trials:
-        return []
     scores = np.array([np.where(broken[trial.formula], trial.score, -np.inf) for trial in trials])  # (T, n)
     scores -= scores.max(axis=0)
     chances = np.exp(scores)

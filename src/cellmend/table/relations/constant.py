@@ -6,18 +6,19 @@ would differ too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import SURE, ReadTable, Suspect
+from cellmend.table.relations.base import Bools
 from cellmend.table.relations.coding import Coded, Codes
-from cellmend.table.relations.quantities import Bools, numbers_of
-from cellmend.table.values import family, shortened
+from cellmend.table.relations.quantities import numbers_of
 
 STEADY = 0.75  # of the cells hold the one number
 FEWEST_OTHERS = 20  # cells, from which it can be seen whether something explains them
@@ -27,18 +28,18 @@ MOST_LEVELS = 50  # of a column that rows are grouped by
 GROUPS = 10  # of rows by the rank of a number, or by where they stand
 EXPECTED = 5.0  # cells of a group at least, or it is counted with others that are rare
 BY_CHANCE = 0.01  # that any of all columns seems to explain them, though none does
-SUSPICION = 0.95  # of the cells, if nothing explains them
 
 
 @dataclass(frozen=True)
 class Constant:
     """A column of one number, and what nothing explains is wrong."""
 
+    kind: ClassVar[str] = "constant"
+
     column: str
     number: float
     written: str
     support: float
-    kind: str = "constant"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,34 +50,19 @@ class Constant:
 
     def suspects(self, table: ReadTable) -> list[Suspect]:
         numbers, place = numbers_of(table, self.column), table.names.index(self.column)
-        cells = table.arrow.column(place)
+        said = partial(table.said, place)
         often = f"{self.support:.0%} of the rows, and nothing in the others says why they differ"
         return [
-            Suspect(
-                row,
-                place,
-                SUSPICION,
-                (self.written,),
-                f"{self.column} is {shortened(cells[row].as_py())}; it is {self.written} in {often}",
-                readable=True,
-                cause=self.kind,
-            )
+            Suspect(row, place, SURE, (self.written,), f"{said(row)}; it is {self.written} in {often}", self.kind)
             for row in np.flatnonzero(np.isfinite(numbers) & (numbers != self.number)).tolist()
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"column": self.column, "number": self.number, "written": self.written, "support": self.support}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Constant:
-        return cls(entry["column"], entry["number"], entry["written"], entry["support"])
 
 
 def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
     """The columns of numbers that are one number, but for cells around it that nothing explains."""
     found = []
     for column in coded:
-        if family(table.understood.schema.field(column.name).type) == "number":
+        if table.family_of(column.name) == "number":
             numbers = numbers_of(table, column.name)
             usual = _usual(numbers[np.isfinite(numbers)])
             if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):

@@ -2,60 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.relations.breaks import STRICT, Breaks, chance_of_error
+from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
+from cellmend.table.relations.base import Floats
+from cellmend.table.relations.breaks import Breaks
 from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
 from cellmend.table.relations.groups import wrong_shares
 from cellmend.table.relations.weighing import Link, weigh
 from cellmend.table.values import shortened
-
-Floats = NDArray[np.float64]
-
-LEAST_SUSPICION = 0.3  # that is told
 
 
 @dataclass(frozen=True)
 class Dependency:
     """Rows that agree in `determinants` agree in `dependent`, but for errors."""
 
+    kind: ClassVar[str] = "dependency"
+
     determinants: tuple[str, ...]
     dependent: str
     known: tuple[tuple[Value, ...], ...]  # of each determinant the values that it has
-    groups: Codes  # (G, determinants) which of them a group has, sorted
+    values: tuple[Value, ...]  # of the dependent column
+    written: tuple[str, ...]  # (V,) the same as the column writes them
+    errors: tuple[float, ...]  # of each of `columns` the share of cells that is wrong
+    support: float
+    groups: Codes  # (G, determinants) which of the known values a group has, sorted
     top: Codes  # (G,) place among `values` of what the group says
     sure: Floats  # (G,) that the group says one thing, and that it is this
     kept: Codes  # (G,) rows that say so
     sizes: Codes  # (G,) rows
-    values: tuple[Value, ...]  # of the dependent column
-    written: tuple[str, ...]  # (V,) the same as the column writes them
-    often: Codes  # (V,) rows with each of them
-    errors: tuple[float, ...]  # of each of `columns` the share of cells that is wrong
-    support: float
-    kind: str = "dependency"
+    often: Codes  # (V,) rows with each of the values
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (*self.determinants, self.dependent)
 
-    def suspects(self, table: ReadTable) -> list[Suspect]:
-        return dependency_suspects([self], table)
-
     def breaks(self, table: ReadTable) -> Breaks:
-        """The rows that break it; a group that may have several values says less."""
+        """The rows that break it."""
         link = self.link(table)
         rows = np.flatnonzero(link.broken)
-        groups = link.group[rows]
-        said = dict(zip(rows.tolist(), groups.tolist(), strict=True))
-        chances = chance_of_error(1 - self.support, STRICT) * self.sure[groups]
-        return Breaks(rows, chances, lambda row: self._say(table, said[row], row))
+        said = dict(zip(rows.tolist(), link.group[rows].tolist(), strict=True))
+        return Breaks(rows, np.zeros(len(rows)), lambda row: self._say(table, said[row], row))
 
     def _say(self, table: ReadTable, group: int, row: int) -> str:
         """What a row has, and what its group says."""
@@ -104,47 +96,12 @@ class Dependency:
         says = shortened(self.written[self.top[group]])
         return f"for {given} it is {says} in {self.kept[group]} of {self.sizes[group]} rows"
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "determinants": list(self.determinants),
-            "dependent": self.dependent,
-            "known": [list(each) for each in self.known],
-            "values": list(self.values),
-            "written": list(self.written),
-            "errors": list(self.errors),
-            "support": self.support,
-            "groups": self.groups.tolist(),
-            "top": self.top.tolist(),
-            "sure": self.sure.tolist(),
-            "kept": self.kept.tolist(),
-            "sizes": self.sizes.tolist(),
-            "often": self.often.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Dependency:
-        return cls(
-            determinants=tuple(entry["determinants"]),
-            dependent=entry["dependent"],
-            known=tuple(tuple(each) for each in entry["known"]),
-            groups=np.array(entry["groups"], dtype=np.int64).reshape(-1, len(entry["determinants"])),
-            top=np.array(entry["top"], dtype=np.int64),
-            sure=np.array(entry["sure"], dtype=np.float64),
-            kept=np.array(entry["kept"], dtype=np.int64),
-            sizes=np.array(entry["sizes"], dtype=np.int64),
-            values=tuple(entry["values"]),
-            written=tuple(entry["written"]),
-            often=np.array(entry["often"], dtype=np.int64),
-            errors=tuple(entry["errors"]),
-            support=entry["support"],
-        )
-
 
 def _odds(often: Codes, codes: Codes) -> Floats:
     """How much likelier each cell is to be a wrong one than a right one, by how often its value stands, (N,)."""
-    usual = often / max(often.sum(), 1)
-    odds = np.append(wrong_shares(usual) / np.maximum(usual, 1e-12), 1.0)
-    rare = odds[:-1].max(initial=1.0)
+    usual = often / often.sum()
+    odds = np.append(wrong_shares(usual) / usual, 1.0)
+    rare = odds.max()
     return np.where(codes >= 0, odds[codes], np.where(codes == NONE, 1.0, rare))
 
 
@@ -165,14 +122,12 @@ def dependency_suspects(dependencies: Sequence[Dependency], table: ReadTable) ->
     errors = {name: e for each in dependencies for name, e in zip(each.columns, each.errors, strict=True)}
     suspicion = broken.suspicion(np.array([errors[table.names[column]] for column in broken.columns]))
     suspects = []
-    for row, place in zip(*np.nonzero(suspicion >= LEAST_SUSPICION), strict=True):
+    for row, place in zip(*np.nonzero(suspicion >= LEAST_TOLD), strict=True):
         own, column = int(broken.rows[row]), broken.columns[place]
-        meant, why = _told(
-            dependencies, broken.links, suspicion[row], (int(row), int(place)), partial(_cell, table, own)
-        )
-        reason = f"{table.names[column]} is {shortened(table.arrow.column(column)[own].as_py())}; {why}"
-        chance = round(float(suspicion[row, place]), 6)
-        suspects.append(Suspect(own, column, chance, meant, reason, readable=True, cause="dependency"))
+        cell, held = (int(row), int(place)), partial(_cell, table, own)
+        meant, why = _told(dependencies, broken.links, suspicion[row], cell, held)
+        chance, reason = round(float(suspicion[row, place]), 6), f"{table.said(column, own)}; {why}"
+        suspects.append(Suspect(own, column, chance, meant, reason, Dependency.kind))
     return suspects
 
 

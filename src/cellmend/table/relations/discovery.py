@@ -9,16 +9,15 @@ from itertools import combinations
 import numpy as np
 
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.base import MOST_KEPT
 from cellmend.table.relations.coding import NONE, Coded, Codes
 from cellmend.table.relations.dependencies import Broken, Dependency
-from cellmend.table.relations.groups import Grouped, OneValue, learn_one_value
+from cellmend.table.relations.groups import LEAST_AGREED, Grouped, OneValue, learn_one_value
 
 FEWEST_ROWS = 10  # that share their group with others
-LEAST_AGREED = 0.3  # that two rows of a group agree, beyond chance, or it is not looked at closely
 LEAST_HELD = 0.6  # of those rows, and of the groups, surely have one true value
 LEAST_GAIN = 10.0  # log: how much better groups must explain a column than chance, whatever was tried
 MOST_BROKEN = 0.6  # of the rows that do not have the column's most usual value may break it
-MOST_GROUPS = 20_000  # that are kept, the largest
 MOST_ERRORS, FEW_GROUPS = 0.25, 10  # of the cells where a group has one true value; half as many with so few groups
 ERROR_ROUNDS = 3  # in which it is learned which columns err
 PRIOR_ERRORS, PRIOR_CELLS = 0.002, 50.0  # cells of a column that are wrong, as if so many had been seen
@@ -31,7 +30,7 @@ TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 
 def learn_dependencies(coded: Sequence[Coded], table: ReadTable) -> list[Dependency]:
     """The dependencies that the columns of a table show."""
-    single = [each for each in _single(coded) if each is not None]
+    single = [each for one in coded for each in _decided((one,), [other for other in coded if other is not one])]
     return _with_errors(_strongest([*single, *_pairs(coded, single)]), table)
 
 
@@ -54,9 +53,8 @@ def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dep
         names = {one.name, other.name}
         if len(one.values) * len(other.values) * GROUP_ROWS > rows or any(set(link) == names for link in linked):
             continue
-        deciding = Deciding.of((one, other))
-        learned = (_learn(deciding, each) for each in coded if each.name not in names | decided)
-        yield from (each for each in learned if each is not None and each.support >= 1 - MOST_BROKEN_PAIRS)
+        found = _decided((one, other), [each for each in coded if each.name not in names | decided])
+        yield from (each for each in found if each.support >= 1 - MOST_BROKEN_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -77,12 +75,11 @@ class Deciding:
         return cls(columns, groups, names, rows, _some(groups, rows))
 
 
-def _single(coded: Sequence[Coded]) -> Iterator[Dependency | None]:
-    """Of all pairs of columns those of which the first decides the second."""
-    for one in coded:
-        deciding = Deciding.of((one,))
-        if len(deciding.rows) >= FEWEST_ROWS:
-            yield from (_learn(deciding, other) for other in coded if other is not one)
+def _decided(columns: tuple[Coded, ...], others: Sequence[Coded]) -> list[Dependency]:
+    """The dependencies of other columns on these."""
+    deciding = Deciding.of(columns)
+    learned = (_learn(deciding, other) for other in others)
+    return [each for each in learned if each is not None]
 
 
 def _learn(deciding: Deciding, dependent: Coded) -> Dependency | None:
@@ -99,7 +96,7 @@ def _learn(deciding: Deciding, dependent: Coded) -> Dependency | None:
         return None
     grouped, learned = found
     kept = grouped.counts[learned.pair].astype(np.int64)
-    order = np.sort(np.argsort(-grouped.sizes, kind="stable")[:MOST_GROUPS])
+    order = np.sort(np.argsort(-grouped.sizes, kind="stable")[:MOST_KEPT])
     return Dependency(
         determinants=tuple(each.name for each in deciding.columns),
         dependent=dependent.name,

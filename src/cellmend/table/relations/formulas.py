@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from cellmend.table.relations.quantities import EXACT, Bools, Floats
+from cellmend.table.relations.base import Bools, Floats
+from cellmend.table.relations.quantities import EXACT
 from cellmend.table.values import as_text
 
 SUM, PRODUCT, ORDER = "sum", "product", "order"
@@ -85,8 +85,7 @@ class Formula:
         return list(zip(self.parts, self.weights, strict=True))
 
     def __str__(self) -> str:
-        sign = {SUM: "=", PRODUCT: "=", ORDER: "≥"}[self.form]
-        return f"{self.result} {sign} {self.told}"
+        return f"{self.result} = {self.told}"
 
     @property
     def told(self) -> str:
@@ -98,21 +97,6 @@ class Formula:
             return " / ".join([" × ".join([*above, *factor]) or "1", *below])
         terms = [f"{'-' if w < 0 else '+'} {_times(part, abs(w))}" for part, w in self._weighed]
         return " ".join(terms).removeprefix("+ ")
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "form": self.form,
-            "result": self.result,
-            "parts": list(self.parts),
-            "weights": list(self.weights),
-            "factor": self.factor,
-            "tolerance": self.tolerance,
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Formula:
-        lists = {name: tuple(entry[name]) for name in ("parts", "weights")}
-        return cls(entry["form"], entry["result"], **lists, factor=entry["factor"], tolerance=entry["tolerance"])
 
 
 def _times(part: str, weight: float) -> str:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from cellmend.table.relations.base import Floats
+from cellmend.table.relations.coding import Codes
 
 ROUNDS = 12  # of expectation and maximisation
 FIRST_ERRORS, FIRST_ONE = 0.05, 0.6  # cells that are wrong, and groups that have one true value, with which they begin
@@ -23,6 +22,7 @@ PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many ha
 SPREAD = 2.0  # concentration of the values that a group with several has
 WRONG_SPREAD = 20.0  # of its wrong values: more like those of other groups
 ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
+LEAST_AGREED = 0.3  # that two rows of a group agree, beyond chance, or it is not looked at closely
 TINY = 1e-9
 
 
@@ -62,6 +62,11 @@ class Grouped:
         """Log of the sum over the values of each group, (P,) to (G,)."""
         most = np.maximum.reduceat(each, self.start)
         return most + np.log(np.add.reduceat(np.exp(each - most[self.group]), self.start))
+
+    def best(self, score: Floats) -> Codes:
+        """The pair of each group with the highest score, (P,) to (G,)."""
+        order = np.lexsort((self.value, -score, self.group))
+        return order[np.unique(self.group[order], return_index=True)[1]]
 
 
 def wrong_shares(usual: Floats) -> Floats:
@@ -103,7 +108,7 @@ def learn_one_value(grouped: Grouped) -> OneValue:
         broken = held - float((true * counts).sum())
         errors = (broken + PRIOR_ERRORS * PRIOR_CELLS) / (held + PRIOR_CELLS)
         shares = (np.exp(weighed - total).sum(axis=1) + 1) / (len(one) + 3)
-    best = _first_best(grouped, true)
+    best = grouped.best(true)
     return OneValue(float(shares[0]), errors, best, true[best], float((total - by_chance).sum()))
 
 
@@ -129,9 +134,3 @@ def _log_several(grouped: Grouped) -> Floats:
     own = SPREAD * grouped.usual[grouped.value]
     each = np.add.reduceat(gammaln(own + grouped.counts) - gammaln(own), grouped.start)
     return each + gammaln(SPREAD) - gammaln(SPREAD + grouped.sizes)
-
-
-def _first_best(grouped: Grouped, score: Floats) -> Codes:
-    """The pair of each group with the highest score, (G,)."""
-    order = np.lexsort((grouped.value, -score, grouped.group))
-    return order[np.unique(grouped.group[order], return_index=True)[1]]

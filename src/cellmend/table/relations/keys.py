@@ -6,22 +6,20 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import zeta
 
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.kinds import FEWEST_IDENTIFIERS
+from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
+from cellmend.table.relations.base import MOST_KEPT, Floats
 from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
-from cellmend.table.values import as_text, shortened
-
-Floats = NDArray[np.float64]
+from cellmend.table.values import as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
-FEWEST_ROWS = 20
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
-CERTAIN = 0.95  # suspicion of a copy that stands out of order, where the owner of the value is known
 SORTED = 0.9  # of the values that stand once stand in order
 ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
 MOST_TIES = 0.05  # of the rows have the value of the row before, or the column only never falls
@@ -29,14 +27,14 @@ COUNTED = 0.8  # of the rows go on counting where those before them were
 NEIGHBOURS = 5  # rows before, and as many after, that tell where a count was
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
 MOST_NATURAL = 0.02  # of the values stand more than once by right
-LEAST_SUSPICION = 0.3  # that is told
 TELLING = 0.01  # chance that two rows have the same value in a column that tells rows apart
-MOST_REPEATED = 20_000  # values that are kept
 
 
 @dataclass(frozen=True)
 class Key:
     """A column in which nearly every value stands once, and some were copied into other rows."""
+
+    kind: ClassVar[str] = "key"
 
     column: str
     values: tuple[Value, ...]  # (R,) that stand more than once
@@ -45,7 +43,6 @@ class Key:
     owners: frozenset[str]  # digests of rows that one of them belongs to, where the order of rows tells
     support: float
     counted: Mapping[str, str] = field(default_factory=dict)  # what was meant, by digests of rows, if rows are counted
-    kind: str = "key"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,30 +57,12 @@ class Key:
         found = []
         for row, code, digest in zip(rows.tolist(), codes[rows].tolist(), row_digests(table, rows), strict=True):
             if digest not in self.owners:
-                count, said = int(self.counts[code]), shortened(table.arrow.column(place)[row].as_py())
+                count = int(self.counts[code])
                 share = 1.0 if self.owners else (count - 1) / count
-                reason = f"{self.column} is {said} in {count} rows; nearly all of its values stand once"
+                reason = f"{table.said(place, row)} in {count} rows; nearly all of its values stand once"
                 chance, meant = round(float(self.copied[code]) * share, 6), self.counted.get(digest)
-                told = () if meant is None else (meant,)
-                found.append(Suspect(row, place, chance, told, reason, readable=True, cause=self.kind))
-        return [each for each in found if each.suspicion >= LEAST_SUSPICION]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "values": list(self.values),
-            "counts": self.counts.tolist(),
-            "copied": self.copied.tolist(),
-            "owners": sorted(self.owners),
-            "support": self.support,
-            "counted": dict(self.counted),
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Key:
-        counts, copied = np.array(entry["counts"], dtype=np.int64), np.array(entry["copied"], dtype=np.float64)
-        values, owners = tuple(entry["values"]), frozenset(entry["owners"])
-        return cls(entry["column"], values, counts, copied, owners, entry["support"], entry.get("counted", {}))
+                found.append(Suspect(row, place, chance, () if meant is None else (meant,), reason, self.kind))
+        return [each for each in found if each.suspicion >= LEAST_TOLD]
 
 
 def row_digests(table: ReadTable, rows: Codes) -> Iterator[str]:
@@ -100,17 +79,17 @@ def learn_keys(coded: Sequence[Coded], table: ReadTable) -> list[Key]:
 def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | None:
     counts, codes = column.counts, column.codes
     held, repeated = int(counts.sum()), np.flatnonzero(counts > 1)
-    if held < FEWEST_ROWS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * held:
+    if held < FEWEST_IDENTIFIERS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * held:
         return None
     copied, ordered = _copied(counts), _in_order(column)
     if ordered is not None:
-        copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, CERTAIN, copied)
+        copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, SURE, copied)
     copied = copied[repeated]
     if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > ALIKE:
         copied = np.zeros(len(repeated))
     if not (copied > 0).any() and len(repeated) > MOST_NATURAL * len(counts):
         return None
-    kept = np.argsort(-copied, kind="stable")[:MOST_REPEATED]
+    kept = np.argsort(-copied, kind="stable")[:MOST_KEPT]
     kept = kept[copied[kept] > 0]
     owners = ordered & np.isin(codes, repeated[kept]) if ordered is not None else np.zeros(len(codes), dtype=bool)
     rows, meant = _counted(column, ordered) if ordered is not None else (np.zeros(0, dtype=np.int64), [])
@@ -144,7 +123,7 @@ def _copied(counts: Codes) -> Floats:
     expected = twice * 2**STEEPNESS * zeta(STEEPNESS, np.arange(1, len(often)))
     chance = np.maximum(1 - (expected + 1) / (beyond + 1), 0.0)
     chance[:2] = 0.0
-    return np.maximum.accumulate(chance)[counts - 1] if len(chance) else np.zeros(len(counts))
+    return np.maximum.accumulate(chance)[counts - 1]
 
 
 def _in_order(column: Coded) -> NDArray[np.bool_] | None:

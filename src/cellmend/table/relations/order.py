@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.quantities import Floats, numbers_of
+from cellmend.table.relations.base import Floats, Ints
+from cellmend.table.relations.quantities import numbers_of
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import family, plain
+from cellmend.table.values import codes_of
 
 FEWEST_ROWS = 100  # from which it is asked whether they have an order
 FEWEST_IN_GROUP = 20  # rows, in most groups
@@ -26,8 +25,6 @@ FAR_CLEARER = 0.2  # and where no column says that rows are ordered in time
 FEWEST_TOLD = 3  # columns that neighbours must tell there
 TIME_NAME = re.compile(r"(^|[_\s-])(time|timestamp|epoch|seconds?|minutes?|t|ts)($|[_\s-])", re.IGNORECASE)
 BETTER = 0.8  # of what is left as rows stand may be left in a more special order
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Order:
             rows = np.argsort(times, kind="stable")[: int(np.isfinite(times).sum())]
         if not self.group:
             return [rows]
-        codes = _codes(table, self.group)[rows]
+        codes = codes_of(table.understood[self.group])[rows]
         ranked = rows[np.argsort(codes, kind="stable")]
         cuts = np.flatnonzero(np.diff(np.sort(codes))) + 1
         return [piece for piece in np.split(ranked, cuts) if len(piece)]
@@ -103,22 +100,15 @@ def _timed_orders(table: ReadTable, schema: Schema) -> list[Order]:
 
 
 def _is_time(table: ReadTable, column: Column) -> bool:
-    number = family(table.understood.schema.field(column.name).type) == "number"
+    number = table.family_of(column.name) == "number"
     return column.kind == DATE or bool(number and TIME_NAME.search(column.name))
 
 
 def _may_group(table: ReadTable, name: str) -> bool:
-    if family(table.understood.schema.field(name).type) != "text":
+    if table.family_of(name) != "text":
         return False
-    sizes = np.bincount(_codes(table, name))
+    sizes = np.bincount(codes_of(table.understood[name]))
     return 1 < len(sizes) <= MOST_GROUPS and float(np.median(sizes)) >= FEWEST_IN_GROUP
-
-
-def _codes(table: ReadTable, name: str) -> Ints:
-    """Which of its values each row has, from 0; gaps are a value of their own."""
-    coded = plain(table.understood[name]).combine_chunks().dictionary_encode()
-    codes: Any = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64)
 
 
 def _left(pieces: Sequence[Ints], columns: Mapping[str, Floats]) -> Floats:

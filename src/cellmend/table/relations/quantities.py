@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.table.dates import Dates
-from cellmend.table.numbers import Numbers
+from cellmend.table.numbers import MOST_DECIMALS, Numbers
 from cellmend.table.readtable import ReadTable
+from cellmend.table.relations.base import Floats
 from cellmend.table.schema import DATE, IGNORE, Schema
-from cellmend.table.values import as_text, family, level_text, plain
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from cellmend.table.values import as_text, level_text, plain
 
 KNOTS = 33  # quantiles by which it is known where the numbers of a column lie
 ENDS = 0.005  # of the numbers lie beyond the outermost knots
 SAME_UNIT = 0.95  # of the numbers are whole multiples of a unit; a few wrong ones may be finer
 LOOKED_AT = 20_000  # numbers from which the unit is told
-MOST_DECIMALS = 8
 MOMENTS = (1.0, 1 / 24, 1 / 1440, 1 / 86_400)  # days, hours, minutes, seconds: units of dates, in days
 EXACT = 1e-9  # of a number, within which floats are equal
 FINEST = 1e-4  # of the column's width: finer units do not make a number less likely by chance
@@ -82,19 +77,12 @@ class Quantity:
         off = np.abs(numbers - self.rounded(numbers)) > slack + EXACT * np.abs(numbers)
         return np.where(off, math.log(OFF_UNIT), 0.0) if self.unit else np.zeros(len(numbers))
 
-    def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "unit": self.unit, "knots": list(self.knots), "is_date": self.is_date}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Quantity:
-        return cls(entry["name"], entry["unit"], tuple(entry["knots"]), entry["is_date"])
-
 
 def learn_quantities(table: ReadTable, schema: Schema) -> dict[str, Quantity]:
     """Of the columns of numbers and dates that vary, and that the user did not tell to ignore."""
     found = {}
     for column in schema:
-        if column.kind == IGNORE or family(table.understood.schema.field(column.name).type) != "number":
+        if column.kind == IGNORE or table.family_of(column.name) != "number":
             continue
         numbers = numbers_of(table, column.name)
         numbers = numbers[np.isfinite(numbers)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 from cellmend.errors import RulesError
+from cellmend.table.packing import pack
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
 from cellmend.table.relations.keys import Key
@@ -60,7 +61,7 @@ class Rules:
 
     def to_list(self) -> list[dict[str, Any]]:
         """In plain values."""
-        return [asdict(rule) | {"columns": list(rule.columns)} for rule in self.rules]
+        return [pack(rule) for rule in self.rules]
 
     @classmethod
     def from_yaml(cls, text: str) -> Rules:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr
 
+from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.formulas import ORDER, PRODUCT, SUM, Columns, Formula
-from cellmend.table.relations.quantities import Bools, Floats, Quantity
+from cellmend.table.relations.quantities import EXACT, Quantity
 
 SAMPLE, SMALL_SAMPLE = 400, 60  # rows on which formulas of two and of three parts are tried
 ENOUGH = 5000  # rows that a formula must be confirmed on before all are looked at
@@ -224,7 +227,7 @@ def _has_another_rule(formula: Formula, broken: Columns, rows: int) -> bool:
     result, expected = broken[formula.result], formula.expected(broken)
     if len(result) < FEWEST_ALIKE or len(result) < FEW_BROKEN * rows:
         return False
-    ways = (result - expected) / max(formula.tolerance, 1e-9)
+    ways = (result - expected) / max(formula.tolerance, EXACT)
     if formula.form == PRODUCT:
         ways = 1000 * np.log(np.abs(result / np.where(expected == 0, np.nan, expected)) + 1e-300)
     alike = int(np.unique(np.round(ways[np.isfinite(ways)]), return_counts=True)[1].max(initial=0))
@@ -251,10 +254,8 @@ def _with_factor(formula: Formula, values: Columns, quantities: Mapping[str, Qua
     large = np.abs(result) >= np.median(np.abs(result))
     middle = float(np.median(result[large] / expected[large]))
     size = float(np.quantile(np.abs(result), 0.9))
-    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, 1e-300), 1e-9) / 2)
-    if is_span:
-        return Formula(SUM, formula.result, formula.parts, (1.0, factor))
-    return Formula(PRODUCT, formula.result, formula.parts, formula.weights, factor)
+    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, 1e-300), EXACT) / 2)
+    return replace(formula, weights=(1.0, factor)) if is_span else replace(formula, factor=factor)
 
 
 def _roundest(number: float, error: float) -> float:
@@ -275,18 +276,14 @@ def _with_tolerance(formula: Formula, values: Columns, result: Quantity) -> Form
     misses = formula.misses(values)
     noise = NOISE * float(np.median(misses))
     if not result.unit or noise > ROUNDINGS[0] * result.unit * NOISE:
-        return _tolerant(formula, noise if noise <= MOST_NOISE * result.width else 0.0)
+        return replace(formula, tolerance=noise if noise <= MOST_NOISE * result.width else 0.0)
     for units in ROUNDINGS:
-        tried = _tolerant(formula, units * result.unit)
+        tried = replace(formula, tolerance=units * result.unit)
         slack = tried.slack(values)
         beyond = misses > slack
         if (beyond & (misses <= slack + result.unit)).sum() <= A_TAIL * beyond.sum():
             return tried
-    return _tolerant(formula, ROUNDINGS[0] * result.unit)
-
-
-def _tolerant(formula: Formula, tolerance: float) -> Formula:
-    return Formula(formula.form, formula.result, formula.parts, formula.weights, formula.factor, tolerance)
+    return replace(formula, tolerance=ROUNDINGS[0] * result.unit)
 
 
 def _beyond_chance(formula: Formula, values: Columns, support: float) -> Found | None:
@@ -297,14 +294,9 @@ def _beyond_chance(formula: Formula, values: Columns, support: float) -> Found |
     if chance > MOST_BY_CHANCE or 1 - support > TIMES_LESS * (1 - chance):
         return None
     tries = len(formula.parts) * math.log(MOST_COLUMNS)
-    sure = len(order) * _divergence(support, chance + 1 / len(order)) > tries + SURE
-    return Found(formula, support) if sure else None
-
-
-def _divergence(share: float, chance: float) -> float:
-    """Kullback-Leibler divergence of two coins."""
-    pairs = ((share, chance), (1 - share, 1 - chance))
-    return sum(one * math.log(one / max(other, 1e-300)) for one, other in pairs if one > 0)
+    beside = chance + 1 / len(order)
+    divergence = rel_entr([support, 1 - support], [beside, 1 - beside]).sum()  # of two coins
+    return Found(formula, support) if len(order) * divergence > tries + SURE else None
 
 
 # ---------------------------------------------------------------- what follows from others

@@ -5,15 +5,15 @@ Neighbours are needed, so where rows are judged alone, as in pieces of a large t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.readtable import LEAST_TOLD, MOST, ReadTable, Suspect
+from cellmend.table.relations.base import Floats
 from cellmend.table.relations.order import Order, learn_order
-from cellmend.table.relations.quantities import Floats, Quantity, learn_quantity, numbers_of, writer
+from cellmend.table.relations.quantities import Quantity, learn_quantity, numbers_of, writer
 from cellmend.table.relations.signals import (
     Odd,
     Signal,
@@ -25,12 +25,8 @@ from cellmend.table.relations.signals import (
     stuck,
     surely,
 )
-from cellmend.table.relations.tails import Tail
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import family, shortened
 
-LEAST_TOLD = 0.3  # suspicion
-MOST = 0.99  # suspicion: something may really have happened
 FEWEST_IN_PIECE = 10  # cells that stand in order
 MOSTLY = 0.5  # of the cells of a piece hold something, or neighbours do not tell
 IDENTIFIERS = 0.9  # of whole numbers are different, and they do not rise
@@ -56,19 +52,16 @@ class Series:
         """Spikes, stuck and shifted cells, and cells of a counter that fall back; the most suspicious of each cell."""
         name = self.quantity.name
         place, write, numbers = table.names.index(name), writer(table, self.quantity), numbers_of(table, name)
-        cells, found = table.arrow.column(place), []
+        found = []
         for rows in self.order.pieces(table):
             held, known = numbers[rows], np.isfinite(numbers[rows])
             if known.sum() >= max(FEWEST_IN_PIECE, MOSTLY * len(rows)):
                 # Gaps are bridged, or neighbours far apart would be taken for the next ones.
                 whole = np.interp(np.arange(len(rows)), np.flatnonzero(known), held[known])
                 for at, chance, meant, why in odd_cells(whole, self.signal, self.quantity.unit):
-                    if not known[at]:
-                        continue
-                    row = int(rows[at])
-                    told = f"{name} is {shortened(cells[row].as_py())}{why}"
-                    texts = () if np.isnan(meant) else (write(meant),)
-                    found.append(Suspect(row, place, chance, texts, told, readable=True, cause=self.kind))
+                    if known[at]:
+                        row, texts = int(rows[at]), () if np.isnan(meant) else (write(meant),)
+                        found.append(Suspect(row, place, chance, texts, f"{table.said(place, row)}{why}", self.kind))
         return found
 
     def words(self) -> str:
@@ -77,56 +70,26 @@ class Series:
             return f"{name} {'rises' if self.signal.rises > 0 else 'falls'} {self.order.words()}"
         return f"{name} changes slowly {self.order.words()}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "order": asdict(self.order),
-            "quantity": self.quantity.to_json(),
-            "signal": asdict(self.signal),
-            "support": self.support,
-        }
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Series:
-        signal = entry["signal"]
-        spiky, jumpy = (Tail(tuple(signal[name]["points"])) for name in ("spikes", "jumps"))
-        learned = Signal(**{**signal, "spikes": spiky, "jumps": jumpy})
-        return cls(Order(**entry["order"]), Quantity.from_json(entry["quantity"]), learned, entry["support"])
-
-
-def odd_cells(x: Floats, signal: Signal, unit: float) -> list[tuple[int, float, float, str]]:
-    """Cells that their neighbours speak against: place, suspicion, what was meant (or NaN), and why in words."""
-    spiky = spikes(x, signal)
-    best: dict[int, tuple[int, float, float, str]] = {}
-    still = stuck(x, signal)
+def odd_cells(x: Floats, signal: Signal, unit: float) -> list[Odd]:
+    """Cells that their neighbours speak against; of several reasons the surest."""
+    spiky, still = spikes(x, signal), stuck(x, signal)
     gone = np.concatenate([surely(spiky), surely(still)])
-    others = (fallen(x, signal),) if signal.rises else (still, shifts(x, signal, gone))
-    for odd in (*others, spiky):
-        for cell, chance, meant, detail in zip(*_lists(odd), odd.detail, strict=True):
-            chance = round(min(chance, MOST), 6)
-            same = abs(meant - x[cell]) <= unit / 2  # it is what it should be
-            if chance >= LEAST_TOLD and not same and (cell not in best or chance > best[cell][1]):
-                best[cell] = cell, chance, meant, _why(odd.what, detail)
+    others = fallen(x, signal) if signal.rises else [*still, *shifts(x, signal, gone)]
+    best: dict[int, Odd] = {}
+    for odd in (*others, *spiky):
+        chance = round(min(odd.suspicion, MOST), 6)
+        same = abs(odd.meant - x[odd.cell]) <= unit / 2  # it is what it should be
+        if chance >= LEAST_TOLD and not same and (odd.cell not in best or chance > best[odd.cell].suspicion):
+            best[odd.cell] = odd._replace(suspicion=chance)
     return [best[cell] for cell in sorted(best)]
-
-
-def _lists(odd: Odd) -> tuple[list[int], list[float], list[float]]:
-    return odd.cells.tolist(), odd.suspicion.tolist(), odd.meant.tolist()
-
-
-def _why(what: str, detail: str) -> str:
-    return {
-        "spike": f", far from its neighbours {detail}",
-        "stuck": f" in {detail} rows one after the other, where it usually changes",
-        "shift": f": {detail} than those before and after them",
-        "counter": f" between {detail}, where it goes in one direction only",
-    }[what]
 
 
 def learn_sequences(table: ReadTable, schema: Schema) -> list[Series]:
     """The columns in which neighbouring rows tell clearly more than any others, in the order that shows it best."""
     columns = {}
     for column in schema:
-        number = family(table.understood.schema.field(column.name).type) == "number"
+        number = table.family_of(column.name) == "number"
         if number and (column.kind != IGNORE or column.reason) and column.kind != "category":
             numbers = numbers_of(table, column.name)
             if len(np.unique(numbers[np.isfinite(numbers)])) >= FEWEST_VALUES:

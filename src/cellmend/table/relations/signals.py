@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from cellmend.table.relations.quantities import Bools, Floats
+from cellmend.table.readtable import DOUBTFUL, SURE
+from cellmend.table.relations.base import Bools, Floats, Ints
 from cellmend.table.relations.tails import Tail
 
 NEIGHBOURS = 3  # on each side that tell what a cell should be
@@ -16,7 +18,7 @@ AROUND = 51  # cells whose spread is the local one
 LEAST_SPREAD = 0.3  # of that of the whole column, for the local one
 FEWEST_SPREADS = 6.0  # local spreads (medians) that a spike or a shift is far
 MOST_SPIKES = 0.05  # of the cells: a signal with more has them by nature
-SURE = 0.2  # chance, below which a jump counts as one
+UNLIKELY = 0.2  # chance, below which a jump counts as one
 LONGEST_SHIFT, WIDEST_SHIFT = 1000, 0.05  # cells, and share of all, that may be shifted
 FEWEST_JUMPS, MOST_JUMPS = 8, 0.001  # in a signal, or share of its cells: one with more jumps by nature
 LEVEL = 7  # cells on each side of a jump that tell how far it goes
@@ -27,10 +29,8 @@ MOVED_ON = 3.0  # usual steps, that a smooth signal goes after it was stuck
 ENOUGH_RUNS = 20  # runs, or 2 % of them, from which it is told how the next length thins out
 RISES, MOVES = 0.97, 0.3  # of the steps of a counter do not fall, and change it
 REGULAR = 0.9  # of the steps of a clock are the same
-FALLEN = 0.95  # suspicion of a cell of a counter that falls back, as one in twenty may have a reason
 
 TINY = 1e-12
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,13 @@ class Signal:
     rises: int  # 1 for a counter that rises, -1 if it falls, else 0
 
 
-@dataclass(frozen=True)
-class Odd:
-    """Cells that their neighbours speak against, (m,)."""
+class Odd(NamedTuple):
+    """A cell that its neighbours speak against."""
 
-    cells: Ints
-    suspicion: Floats
-    meant: Floats  # NaN where nothing tells
-    what: str
-    detail: tuple[str, ...]  # for each cell
+    cell: int
+    suspicion: float
+    meant: float  # NaN where nothing tells
+    why: str  # the rest of a sentence that says what it is
 
 
 def learn_signal(pieces: list[Floats], unit: float) -> Signal:
@@ -89,9 +87,9 @@ def _side_spread(pieces: list[Floats], straight: bool) -> float:
     return float(np.median(np.concatenate(misses)))
 
 
-def surely(odd: Odd) -> Ints:
+def surely(odd: Sequence[Odd]) -> Ints:
     """The cells that are rather wrong than not."""
-    return odd.cells[odd.suspicion >= 0.5]
+    return np.array([each.cell for each in odd if each.suspicion >= DOUBTFUL], dtype=np.int64)
 
 
 # ---------------------------------------------------------------- far from neighbours on both sides
@@ -123,15 +121,17 @@ def local_spread(misses: Floats, spread: float) -> Floats:
     return np.maximum(median_filter(misses, size=min(AROUND, len(misses)), mode="nearest"), LEAST_SPREAD * spread)
 
 
-def spikes(x: Floats, signal: Signal) -> Odd:
+def spikes(x: Floats, signal: Signal) -> list[Odd]:
     """Cells far from those before and after them."""
     _, far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
-    cells = cells[: 0 if (chance[cells] < SURE).sum() > MOST_SPIKES * len(x) else None]
-    meant = _between(x, cells)[cells]
-    said = tuple(_beside(x, cell) for cell in cells.tolist())
-    return Odd(cells, 1 - chance[cells], meant, "spike", said)
+    cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > MOST_SPIKES * len(x) else None]
+    meant = _between(x, cells)
+    return [
+        Odd(cell, 1 - float(chance[cell]), float(meant[cell]), f", far from its neighbours {_beside(x, cell)}")
+        for cell in cells.tolist()
+    ]
 
 
 def _beside(x: Floats, cell: int) -> str:
@@ -159,25 +159,22 @@ def _jumps(x: Floats, spread: float) -> tuple[Floats, Floats]:
     return jump, np.abs(jump) / local_spread(np.abs(step), spread)
 
 
-def shifts(x: Floats, signal: Signal, gone: Ints) -> Odd:
+def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
     """Blocks of cells that lie higher or lower than those around them by one amount, without cells that are `gone`."""
     cleared = _between(x, gone)
     _, far = _jumps(cleared, signal.spread)
     chance = signal.jumps.chance(far)
-    edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < SURE))
+    edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < UNLIKELY))
     edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
     blocks = _blocks(cleared, edges, signal.spread)
     sizes = np.array([size for _, _, size in blocks])
     usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > REPEATS for size in sizes], dtype=bool)
-    cells, suspicion, meant, said = [], [], [], []
-    for (start, stop, size), state in zip(blocks, usual.tolist(), strict=True):
-        if not state:
-            own = np.arange(start, stop)
-            cells.append(own)
-            suspicion.append(np.full(len(own), 1 - max(chance[start], chance[stop])))
-            meant.append(x[own] - size)
-            said += [f"{len(own)} cells lie {abs(size):.4g} {'higher' if size > 0 else 'lower'}"] * len(own)
-    return Odd(*_joined(cells, suspicion, meant), "shift", tuple(said))
+    found: list[Odd] = []
+    for start, stop, size in (block for block, state in zip(blocks, usual.tolist(), strict=True) if not state):
+        side, suspicion = "higher" if size > 0 else "lower", 1 - float(max(chance[start], chance[stop]))
+        why = f": {stop - start} cells lie {abs(size):.4g} {side} than those before and after them"
+        found += [Odd(cell, suspicion, float(x[cell] - size), why) for cell in range(start, stop)]
+    return found
 
 
 def _blocks(x: Floats, edges: Ints, spread: float) -> list[tuple[int, int, float]]:
@@ -196,12 +193,6 @@ def _blocks(x: Floats, edges: Ints, spread: float) -> list[tuple[int, int, float
 def _level_change(x: Floats, edge: int, side: int) -> float:
     """By how much so many cells from an edge on lie above those before it."""
     return float(np.median(x[edge : edge + side]) - np.median(x[max(edge - side, 0) : edge]))
-
-
-def _joined(cells: list[Ints], suspicion: list[Floats], meant: list[Floats]) -> tuple[Ints, Floats, Floats]:
-    if not cells:
-        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
-    return np.concatenate(cells), np.concatenate(suspicion), np.concatenate(meant)
 
 
 # ---------------------------------------------------------------- stuck
@@ -227,27 +218,23 @@ def _thinning(lengths: Ints) -> tuple[int, float]:
     return length, max(longer, float((reached + 1) / (left + 2)) if left >= 5 * ENOUGH_RUNS else 0.1)
 
 
-def stuck(x: Floats, signal: Signal) -> Odd:
+def stuck(x: Floats, signal: Signal) -> list[Odd]:
     """Runs of one value that are far longer than chance makes them, but for their first cells."""
     starts, lengths = run_lengths(x)
     candidates = (lengths >= max(FEWEST_STUCK, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
     long = np.flatnonzero(candidates)
     expected = len(x) * signal.runs * signal.longer ** (lengths[long] - signal.run)
-    found = np.array([(lengths >= length).sum() for length in lengths[long].tolist()])
-    chance = expected / np.maximum(found, 1)
-    surely = long[chance < 1]
-    values, often = np.unique(x[starts[surely]], return_counts=True)
+    as_long = np.array([(lengths >= length).sum() for length in lengths[long].tolist()])
+    chance = expected / as_long
+    long, chance = long[chance < 1], chance[chance < 1]
+    values, often = np.unique(x[starts[long]], return_counts=True)
     states = values[often >= REPEATS]
-    cells, suspicion, meant, said = [], [], [], []
-    for at, own_chance in zip(surely.tolist(), chance[chance < 1].tolist(), strict=True):
-        start, length = int(starts[at]), int(lengths[at])
+    found: list[Odd] = []
+    for start, length, by_chance in zip(starts[long].tolist(), lengths[long].tolist(), chance.tolist(), strict=True):
         if x[start] not in states:
-            own = np.arange(start + 1, start + length)
-            cells.append(own)
-            suspicion.append(np.full(len(own), 1 - own_chance))
-            meant.append(np.full(len(own), np.nan))
-            said += [str(length)] * len(own)
-    return Odd(*_joined(cells, suspicion, meant), "stuck", tuple(said))
+            why = f" in {length} rows one after the other, where it usually changes"
+            found += [Odd(cell, 1 - by_chance, np.nan, why) for cell in range(start + 1, start + length)]
+    return found
 
 
 def _goes_on_elsewhere(x: Floats, starts: Ints, lengths: Ints, signal: Signal) -> Bools:
@@ -271,14 +258,17 @@ def _direction(pieces: list[Floats]) -> int:
     return 0
 
 
-def fallen(x: Floats, signal: Signal) -> Odd:
+def fallen(x: Floats, signal: Signal) -> list[Odd]:
     """Cells of a counter that lie below those before them or above those after them, if it goes on afterwards."""
     up = signal.rises * x
     before = np.median(np.stack([np.roll(up, k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
     after = np.median(np.stack([np.roll(up, -k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
     inner = np.zeros(len(x), dtype=bool)
     inner[NEIGHBOURS:-NEIGHBOURS] = True
-    wrong = inner & (before <= after) & ((up < before) | (up > after)) if signal.rises else inner & False
+    wrong = inner & (before <= after) & ((up < before) | (up > after))
     cells = np.flatnonzero(wrong)
-    said = tuple(_beside(x, cell) for cell in cells.tolist())
-    return Odd(cells, np.full(len(cells), FALLEN), _between(x, cells)[cells], "counter", said)
+    meant = _between(x, cells)
+    return [
+        Odd(cell, SURE, float(meant[cell]), f" between {_beside(x, cell)}, where it goes in one direction only")
+        for cell in cells.tolist()
+    ]

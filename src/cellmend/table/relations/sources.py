@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cellmend.table.readtable import ReadTable, Suspect
+from cellmend.table.clocks import clock_in
+from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
+from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
-from cellmend.table.relations.groups import Grouped
+from cellmend.table.relations.groups import LEAST_AGREED, Grouped
+from cellmend.table.texts import MOST_MOMENTS
 from cellmend.table.values import shortened
-
-Floats = NDArray[np.float64]
 
 FEWEST_ROWS = 50
 FEWEST_SOURCES, MOST_SOURCES = 3, 500
@@ -24,21 +23,19 @@ ONCE = 0.95  # of the rows are the only one of their source that tells of their 
 CROSSED = 0.3  # of all pairs of a thing and a source are there
 FEWEST_TOLD = 3.0  # rows that tell of a thing, and rows of a source, on average
 FEWEST_THINGS, FEWEST_VALUES = 10, 5  # that are told of, and different values that a column has
-LEAST_AGREED = 0.3  # that two rows of a thing agree, beyond chance
 MOST_OWN = 0.1  # that two rows of a source agree, beyond chance: else the column is about it, not about things
 ROUNDS = 20  # of expectation and maximisation
 PRIOR_WRONG, PRIOR_CELLS = 0.2, 5.0  # cells of a source that are wrong, as if so many had been seen
 OTHERS = 10.0  # values that a wrong cell may have
 OWN = 0.25  # of what a source says is its own: sources copy from each other, wrong values too
-LEAST_SUSPICION = 0.3  # that is told
 MOST_PAIRS = 50_000  # of things and values that are kept
-TIME = re.compile(r"\b(\d{1,2}):(\d\d)(?::\d\d)?\s*(?:([ap])\.?m\.?)?", re.IGNORECASE)
-MOST_TIMES = 0.8  # of the values are times of day: then they are compared as such
 
 
 @dataclass(frozen=True)
 class Sources:
     """Rows of different sources that tell of the same thing, and what they together say of one of its columns."""
+
+    kind: ClassVar[str] = "sources"
 
     thing: str  # column that names it
     source: str  # column that names who says so
@@ -48,9 +45,7 @@ class Sources:
     pairs: Codes  # (P, 2) places of a thing and of a value that one of its rows has, sorted
     wrong: Floats  # (P,) that this is not so
     top: tuple[str, ...]  # of each thing what is most probable, as it is written
-    reliability: Mapping[str, float]  # share of the cells of each source that are right
     support: float
-    kind: str = "sources"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,43 +61,12 @@ class Sources:
         found = np.minimum(np.searchsorted(wide, own), len(wide) - 1)
         known = (things >= 0) & (values >= 0) & (wide[found] == own)
         place, suspects = table.names.index(self.column), []
-        for row in np.flatnonzero(known & (self.wrong[found] >= LEAST_SUSPICION)).tolist():
-            said = shortened(table.arrow.column(place)[row].as_py())
-            meant = self.top[things[row]]
-            thing = f"{self.thing} {shortened(self.things[things[row]])}"
-            reason = f"{self.column} is {said}; for {thing} most that is reliable says {shortened(meant)}"
+        for row in np.flatnonzero(known & (self.wrong[found] >= LEAST_TOLD)).tolist():
+            meant, thing = self.top[things[row]], f"{self.thing} {shortened(self.things[things[row]])}"
+            reason = f"{table.said(place, row)}; for {thing} most that is reliable says {shortened(meant)}"
             chance = round(float(self.wrong[found[row]]), 6)
-            suspects.append(Suspect(row, place, chance, (meant,), reason, readable=True, cause=self.kind))
+            suspects.append(Suspect(row, place, chance, (meant,), reason, self.kind))
         return suspects
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "thing": self.thing,
-            "source": self.source,
-            "column": self.column,
-            "things": list(self.things),
-            "values": list(self.values),
-            "pairs": self.pairs.tolist(),
-            "wrong": self.wrong.tolist(),
-            "top": list(self.top),
-            "reliability": dict(self.reliability),
-            "support": self.support,
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Sources:
-        return cls(
-            thing=entry["thing"],
-            source=entry["source"],
-            column=entry["column"],
-            things=tuple(entry["things"]),
-            values=tuple(entry["values"]),
-            pairs=np.array(entry["pairs"], dtype=np.int64).reshape(-1, 2),
-            wrong=np.array(entry["wrong"], dtype=np.float64),
-            top=tuple(entry["top"]),
-            reliability=entry["reliability"],
-            support=entry["support"],
-        )
 
 
 def learn_sources(coded: Sequence[Coded]) -> list[Sources]:
@@ -166,8 +130,7 @@ def _learn(told: Sequence[Told]) -> list[Sources]:
             wrong += np.bincount(each.sources, 1 - chance[each.grouped.pair], minlength=len(errors))
             rows += np.bincount(each.sources, minlength=len(errors))
         errors = np.clip((wrong + PRIOR_WRONG * PRIOR_CELLS) / (rows + PRIOR_CELLS), 0.001, 0.95)
-    reliability = {str(name): round(1 - float(e), 4) for name, e in zip(told[0].source.values, errors, strict=True)}
-    return [_sources(each, chance, reliability) for each, chance in zip(told, true, strict=True)]
+    return [_sources(each, chance) for each, chance in zip(told, true, strict=True)]
 
 
 def _believe(told: Told, errors: Floats) -> Floats:
@@ -179,13 +142,11 @@ def _believe(told: Told, errors: Floats) -> Floats:
     return true
 
 
-def _sources(told: Told, true: Floats, reliability: Mapping[str, float]) -> Sources:
+def _sources(told: Told, true: Floats) -> Sources:
     thing, column, grouped = told.thing, told.column, told.grouped
     written = {int(said): column.written[column.codes[row]] for row, said in zip(told.rows, told.said, strict=True)}
     top = [""] * len(thing.values)
-    order = np.lexsort((grouped.value, -true, grouped.group))
-    best = order[np.unique(grouped.group[order], return_index=True)[1]]
-    for name, pair in zip(grouped.names.tolist(), best.tolist(), strict=True):
+    for name, pair in zip(grouped.names.tolist(), grouped.best(true).tolist(), strict=True):
         top[name] = written[int(grouped.value[pair])]
     wide = thing.codes[told.rows] * len(column.values) + column.codes[told.rows]
     pairs, first = (each[:MOST_PAIRS] for each in np.unique(wide, return_index=True))
@@ -198,7 +159,6 @@ def _sources(told: Told, true: Floats, reliability: Mapping[str, float]) -> Sour
         pairs=np.stack([pairs // len(column.values), pairs % len(column.values)], axis=1),
         wrong=1 - true[grouped.pair[first]],
         top=tuple(top),
-        reliability=reliability,
         support=float(true[grouped.pair].mean()),
     )
 
@@ -207,22 +167,12 @@ def _what_is_said(column: Coded) -> Codes:
     """What each row says, (N,): times of day by hours and minutes, whatever stands around them."""
     if not isinstance(column.values[0], str):
         return column.codes
-    times = [TIME.search(str(value)) for value in column.values]
-    if sum(time is not None for time in times) < MOST_TIMES * len(times):
+    clocks = [clock_in(str(value)) for value in column.values]
+    if sum(clock is not None for clock in clocks) < MOST_MOMENTS * len(clocks):
         return column.codes
-    said = [_minutes(time) if time else value for time, value in zip(times, column.values, strict=True)]
+    said = [int(clock.minutes) if clock else value for clock, value in zip(clocks, column.values, strict=True)]
     place = {value: code for code, value in enumerate(dict.fromkeys(said))}
     return np.append(np.array([place[value] for value in said], dtype=np.int64), NONE)[column.codes]
-
-
-def _minutes(time: re.Match[str]) -> int:
-    """The minute of the day.
-
-    >>> [_minutes(TIME.search(text)) for text in ("12:05 a.m.", "12/02/2011 7:10 p.m.", "19:10")]
-    [5, 1150, 1150]
-    """
-    hours, minutes, half = int(time[1]), int(time[2]), (time[3] or "").lower()
-    return (hours % 12 + 12 * (half == "p") if half else hours) * 60 + minutes
 
 
 def _agreed(grouped: Grouped) -> float:

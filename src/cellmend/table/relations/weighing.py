@@ -7,14 +7,12 @@ exception; where it holds they vouch for each other. Belief propagation weighs t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from cellmend.table.relations.base import Bools, Floats
+from cellmend.table.relations.coding import Codes
 
 EXCEPTIONS = 0.005  # of the rows break a dependency although nothing is wrong
 ROUNDS = 6  # in which cells tell each other
@@ -35,15 +33,7 @@ class Link:
 
     def of(self, rows: Codes) -> Link:
         """Of some of the rows."""
-        return Link(
-            self.columns,
-            self.holds[rows],
-            self.broken[rows],
-            self.exception[rows],
-            self.usual[rows],
-            self.top[rows],
-            self.group[rows],
-        )
+        return Link(self.columns, *(getattr(self, each.name)[rows] for each in fields(self)[1:]))
 
     def rarer(self, times: Floats) -> Link:
         """With exceptions so many times as often, (N,)."""
@@ -51,20 +41,16 @@ class Link:
 
     def as_broken(self, others_right: Floats) -> Floats:
         """Log chance that it is broken, (N,), if a cell is right, and all others with this chance; 0 if it is not."""
-        return np.where(self.broken, np.log(1 - others_right * (1 - self._exception)), 0.0)
+        return np.where(self.broken, np.log(1 - others_right * (1 - self.exception)), 0.0)
 
     def as_exception(self) -> Floats:
         """Chance that the row is an exception, (N,); 1 where it is not broken."""
-        return np.where(self.broken, self._exception, 1.0)
+        return np.where(self.broken, self.exception, 1.0)
 
     def as_held(self, others_right: Floats) -> Floats:
         """Log odds that a cell is wrong where the dependency holds, (N,); 0 where it does not."""
-        agrees = others_right / np.maximum(self.usual, 1e-9) + 1 - others_right
+        agrees = others_right / self.usual + 1 - others_right
         return np.where(self.holds, -np.log(agrees), 0.0)
-
-    @property
-    def _exception(self) -> Floats:
-        return np.clip(self.exception, EXCEPTIONS, 1.0)
 
 
 def weigh(links: Sequence[Link], prior: Floats) -> Floats:

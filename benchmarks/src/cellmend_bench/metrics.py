@@ -1,4 +1,4 @@
-"""How well errors are found and repaired, as the paper measures it."""
+"""How well errors are found and repaired, as the paper and the experiments measure it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from cellmend.evaluation.evaluation import smse
+from cellmend.evaluation.planting import Floats, Mask
 from cellmend.settings import fdr_cutoff
 from cellmend.table.values import level_text
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 RELIABILITY_BINS = 15
 
 
@@ -29,26 +28,6 @@ def row_avpr(scores: Floats, mask: Mask) -> float:
 def row_auc(scores: Floats, outlier: Mask) -> float:
     """Area under the ROC curve of the row scores (N,), labels (N,)."""
     return float(roc_auc_score(outlier, scores))
-
-
-def cell_avprs(scores: Floats, mask: Mask) -> Floats:
-    """Average precision of each column's cells, (D,); NaN for a column without a dirty cell.
-
-    >>> cell_avprs(np.array([[0.9, 0.0], [0.1, 0.0]]), np.array([[True, False], [False, False]]))
-    array([ 1., nan])
-    """
-    return np.array(
-        [average_precision_score(m, s) if m.any() else np.nan for m, s in zip(mask.T, scores.T, strict=True)]
-    )
-
-
-def smse(clean: Floats, repaired: Floats, mean: float) -> float:
-    """Squared error over squared distance from the mean, of a column's dirty cells.
-
-    >>> smse(np.array([1.0, 3.0]), np.array([1.0, 2.0]), mean=2.0)
-    0.5
-    """
-    return float(np.square(clean - repaired).sum() / np.square(clean - mean).sum())
 
 
 def brier(clean: Sequence[Any], levels: Sequence[Any], probabilities: Floats) -> float:
