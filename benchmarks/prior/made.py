@@ -162,8 +162,40 @@ def measures(rng: np.random.Generator, rows: int) -> Columns:
     return found
 
 
+def graded(rng: np.random.Generator, rows: int) -> Columns:
+    """Things in grades whose names contain one another (S, XS; A, A-; SB1, VSB1), some of them rare, and measurements
+    that go with them more or less."""
+    worth, found = rng.normal(size=rows), Columns()
+    for name in _names(rng, int(rng.integers(2, 6)), 1):
+        grades = _grades(rng)
+        seen = worth * rng.uniform(0, 2) + rng.normal(size=rows)
+        ends = np.quantile(seen, rng.dirichlet(np.full(len(grades), rng.uniform(0.3, 3))).cumsum()[:-1])
+        found[name] = [grades[at] for at in np.searchsorted(ends, seen)]
+    for name in _names(rng, int(rng.integers(2, 5)), 1):
+        own = np.exp(rng.normal(2, 2) + 0.4 * (worth + rng.exponential(0.6) * rng.normal(size=rows)))
+        decimals = int(rng.integers(0, 3))
+        found[name] = [f"{each:.{decimals}f}" for each in own]
+    return _some(rng, found)
+
+
+def _grades(rng: np.random.Generator) -> list[str]:
+    """The names of some grades, made of one another."""
+    letters = ["".join(rng.choice(list("ABCDEFGHILMNPRSTVWX"), int(rng.integers(1, 3)))) for _ in range(3)]
+    sort = rng.random()
+    if sort < 0.35:
+        ends = rng.choice(["+", "-", "1", "2", "3", "a", "b"], int(rng.integers(1, 4)), replace=False).tolist()
+        found = [letter + end for letter in letters for end in ("", *ends)]
+    elif sort < 0.7:
+        bases = [letter + end for letter in letters[:2] for end in rng.choice(["1", "2", ""], 2, replace=False)]
+        before = str(rng.choice(list("VXUHE")))
+        found = [before * times + base for base in bases for times in range(int(rng.integers(2, 4)))]
+    else:
+        found = [letters[0] * times for times in range(1, 5)] + ["I" * times for times in range(1, 4)]
+    return list(dict.fromkeys(found))[: int(rng.integers(4, 12))]
+
+
 SORTS: tuple[Callable[[np.random.Generator, int], Columns], ...] = (
-    orders, sources, accounts, series, people, measures, measures
+    orders, sources, accounts, series, people, measures, measures, graded, graded
 )  # fmt: skip
 
 

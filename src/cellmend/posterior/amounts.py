@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ UNITS = (
     0.7457,
     4.184,
 )  # inch, mile, foot, pound, hour, horse power, calorie
+POWERS_OF_TEN = tuple(10.0**k for k in (-3, -2, -1, 1, 2, 3))  # by which points are moved
 WIDTH = 0.1  # of the window in which numbers are counted, in deviations
 FEWEST = 8  # numbers of a column before it is said where they lie
 
@@ -54,17 +57,17 @@ class Amounts:
         if weights.sum() < FEWEST or not readable.any():
             return figures
         x, scale = values[readable], _Scale(numbers, weights)
-        logs = _Scale(*_resorted(_signed_log(numbers), weights))
-        density_log = logs.density(_signed_log(x))
-        moved = _best_gain(logs, x, [10.0**k for k in (-3, -2, -1, 1, 2, 3)], density_log)
+        logs = _Scale(*_resorted(signed_log(numbers), weights))
+        density_log = logs.density(signed_log(x))
+        moved = _best_gain(logs, x, POWERS_OF_TEN, density_log)
         unit = _best_gain(logs, x, [f for u in UNITS for f in (u, 1 / u)], density_log)
-        sign = logs.density(_signed_log(-x)) - density_log
+        sign = logs.density(signed_log(-x)) - density_log
         share = weights / weights.sum()
         n = len(x)
         figures[readable] = np.stack(
             [
-                _signed_log(scale.deviations(x)),
-                _signed_log(logs.deviations(_signed_log(x))),
+                signed_log(scale.deviations(x)),
+                signed_log(logs.deviations(signed_log(x))),
                 scale.tail(x),
                 scale.gap(x),
                 scale.density(x),
@@ -163,15 +166,15 @@ def _resorted(numbers: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return different, np.bincount(index, weights, minlength=len(different)).astype(np.float64)
 
 
-def _signed_log(x: Floats) -> Floats:
+def signed_log(x: Floats) -> Floats:
     """The logarithm of the size with the sign of the number, smooth through 0."""
     return np.arcsinh(np.clip(x, -1e300, 1e300) / 2)
 
 
-def _best_gain(logs: _Scale, x: Floats, factors: list[float], here: Floats) -> Floats:
+def _best_gain(logs: _Scale, x: Floats, factors: Sequence[float], here: Floats) -> Floats:
     """How much denser the column is where the number would lie, times the best of some factors, as a logarithm."""
     with np.errstate(over="ignore"):
-        found = [logs.density(_signed_log(x * factor)) for factor in factors]
+        found = [logs.density(signed_log(x * factor)) for factor in factors]
     return np.where(x == 0, 0.0, np.max(found, axis=0) - here)
 
 

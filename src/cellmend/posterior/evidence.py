@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.posterior import pairs, rows
+from cellmend.posterior import curves, pairs, rows
 from cellmend.posterior.amounts import Amounts
+from cellmend.posterior.curves import Curves
 from cellmend.posterior.known import Coded, Floats, Known
 from cellmend.posterior.lexicon import CommonWords
 from cellmend.posterior.looks import (
     Beginnings,
+    Cases,
     Evidence,
     Forms,
     Frequency,
@@ -35,6 +37,7 @@ OF_TEXTS: tuple[Evidence, ...] = (
     Forms(),
     Variants(),
     Signs(),
+    Cases(),
     Letters(),
     Spelling(),
     CommonWords(),
@@ -44,7 +47,7 @@ OF_TEXTS: tuple[Evidence, ...] = (
 )
 TEXT_NAMES = tuple(name for sort in OF_TEXTS for name in sort.names)
 LAYOUT = ("in_header_row", "in_shifted_row")
-NAMES = (*TEXT_NAMES, *pairs.NAMES, *rows.BESIDE, *rows.EXTREMES, *rows.ORDER, *LAYOUT)
+NAMES = (*TEXT_NAMES, *pairs.NAMES, *curves.NAMES, *rows.BESIDE, *rows.EXTREMES, *rows.ORDER, *LAYOUT)
 FAR = NAMES.index("far")
 
 
@@ -82,6 +85,7 @@ class Portrait:
 
     columns: tuple[Known, ...]
     pairs: Pairs
+    curves: Curves
 
     @classmethod
     def learn(cls, table: pa.Table) -> tuple[Portrait, list[Coded]]:
@@ -89,7 +93,8 @@ class Portrait:
         coded = [Coded.of(column) for column in table.columns]
         known = tuple(Known.of(name, column) for name, column in zip(table.column_names, coded, strict=True))
         codes = places_of(known, coded)
-        return cls(known, Pairs.learn(codes, [len(each.texts) for each in known])), coded
+        learned = Pairs.learn(codes, [len(each.texts) for each in known]), Curves.learn(numbers_of(known, coded), codes)
+        return cls(known, *learned), coded
 
     @cached_property
     def everywhere(self) -> rows.Everywhere:
@@ -101,8 +106,10 @@ class Portrait:
         of_texts = tuple(_of_texts(known, column.texts) for known, column in zip(self.columns, columns, strict=True))
         codes = np.stack([column.codes for column in columns], axis=1)
         far = np.stack([of[column.codes, FAR] for of, column in zip(of_texts, columns, strict=True)], axis=1)
+        places = places_of(self.columns, columns)
         rest = [
-            self.pairs.evidence(places_of(self.columns, columns)),
+            self.pairs.evidence(places),
+            self.curves.evidence(numbers_of(self.columns, columns), places),
             rows.beside(self.columns, columns, self.everywhere),
             rows.extremes(far.astype(np.float64)),
         ]
@@ -144,3 +151,9 @@ def places_of(known: Sequence[Known], columns: Sequence[Coded]) -> Codes:
         place = pc.index_in(column.texts, value_set=own.texts).fill_null(-1).to_numpy(zero_copy_only=False)
         found.append(np.append(place.astype(np.int64), MISSING)[column.codes])
     return np.stack(found, axis=1)
+
+
+def numbers_of(known: Sequence[Known], columns: Sequence[Coded]) -> Floats:
+    """What the cells say as numbers, (N, D); NaN where they are none."""
+    each = [np.append(own.read(c.texts), np.nan)[c.codes] for own, c in zip(known, columns, strict=True)]
+    return np.stack(each, axis=1)

@@ -144,6 +144,25 @@ def _is_doubled(text: str) -> bool:
     return half > 1 and (text[:half] == text[-half:] and len(text) - 2 * half <= 1)
 
 
+class Cases:
+    """Is it written in small letters, in capitals, or with the two swapped, and how many cells are?"""
+
+    of_shapes = ("^[^A]*a[^A]*$", "^[^a]*A[^a]*$", "(^|[^Aa])a(AA|A$)")
+    names = ("small", "share_small", "capital", "share_capital", "swapped", "share_swapped")
+
+    def of(self, known: Known, texts: pa.StringArray) -> Floats:
+        shapes, theirs = forms.shape(texts), known.shapes
+        each = [
+            figure
+            for test in self.of_shapes
+            for figure in (
+                forms.matches(shapes, test),
+                np.full(len(texts), theirs.share(forms.matches(theirs.texts, test))),
+            )
+        ]
+        return np.stack([np.asarray(one, dtype=np.float64) for one in each], axis=1)
+
+
 class Letters:
     """Its rarest letter and pair of letters, and how usual its pairs are on the whole, by the other texts."""
 
