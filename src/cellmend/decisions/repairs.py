@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from cellmend.posterior import forms
 from cellmend.posterior.known import Coded, Floats, Known
+from cellmend.table.texts import alike_until
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
@@ -99,8 +100,8 @@ def _edits(text: str, repair: str) -> Iterator[Way]:
 
     None where words or numbers are cut: that 12 should be 622 says nothing of 14.
     """
-    start = _alike(text, repair)
-    end = _alike(text[start:][::-1], repair[start:][::-1])
+    start = alike_until(text, repair)
+    end = alike_until(text[start:][::-1], repair[start:][::-1])
     old, new = text[start : len(text) - end], repair[start : len(repair) - end]
     edges = ((each, edge) for each in (text, repair) for edge in (start, len(each) - end))
     if old != text and not any(_is_inside(each, edge) for each, edge in edges):
@@ -113,12 +114,6 @@ def _is_inside(text: str, edge: int) -> bool:
     """Does an edge lie between two digits or two letters?"""
     around = text[max(edge - 1, 0) : edge + 1]
     return 0 < edge < len(text) and (around.isdigit() or around.isalpha())
-
-
-def _alike(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _like(text: str) -> str:

@@ -17,6 +17,7 @@ from rapidfuzz.process import cdist
 from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
+from cellmend.table.texts import alike_until
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
 CODE_LETTERS = 3  # or fewer in a word, or digits, make it a code
@@ -151,9 +152,8 @@ def window(seen: str, meant: str) -> tuple[str, str, str]:
     >>> window("abcdefgxhijklmnop", "abcdefghijklmnop")
     ('cdefg', 'xhijklm', 'hijklm')
     """
-    shorter = min(len(seen), len(meant))
-    start = next((at for at in range(shorter) if seen[at] != meant[at]), shorter)
-    end = next((at for at in range(shorter - start) if seen[-1 - at] != meant[-1 - at]), shorter - start)
+    start = alike_until(seen, meant)
+    end = alike_until(seen[start:][::-1], meant[start:][::-1])
     kept = CONTEXT + 1 if end > CONTEXT else end + 1
     before = (START * CONTEXT + seen[:start])[-CONTEXT:]
     cut = end + 1 - kept
@@ -172,7 +172,7 @@ def stray_letter(cause: str, seen: str, meant: str) -> int:
     """The letter that strayed into a text, as a number; 0 if none did."""
     if cause not in ("inserted", "replaced", "throughout"):
         return 0
-    return ord(seen[next((at for at, (a, b) in enumerate(zip(seen, meant, strict=False)) if a != b), len(meant))])
+    return ord(seen[alike_until(seen, meant)])
 
 
 def _sibling(one: str, other: str) -> float:

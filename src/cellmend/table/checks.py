@@ -18,7 +18,6 @@ from rapidfuzz.process import cdist
 from cellmend.table.candidates import LETTERS_PER_SLIP
 from cellmend.table.causes import named
 from cellmend.table.causes.garbles import told_by_rest
-from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LONGEST, LearnedTexts, learn_texts
 from cellmend.table.numbers import Numbers, split
@@ -61,12 +60,8 @@ def _differ(text: str, word: str) -> bool:
     if re.sub(r"[\d\s]", "", text) == re.sub(r"[\d\s]", "", word) and re.search(r"\d", text):
         return False
     is_code = " " not in word and any(letter.isdigit() for letter in word)
-    return not is_code or _shape(text) != _shape(word)
-
-
-def _shape(code: str) -> str:
-    """Letters and digits as such, one by one."""
-    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code))
+    shapes = [re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code)) for code in (text, word)]
+    return not is_code or shapes[0] != shapes[1]
 
 
 # ---------------------------------------------------------------- all checks of a table
@@ -92,7 +87,7 @@ class Checks:
             for row in np.flatnonzero((index >= 0) & odd[index]).tolist():
                 text = texts[index[row]]
                 chance, meant, cause, words = found[text]
-                if cause == Several().name and isinstance(table.notations.get(name), Dates):
+                if cause == named.SEVERAL and isinstance(table.notations.get(name), Dates):
                     continue  # most dates are two digits from another one
                 reason = f"{name} is {text}, probably {words}"
                 suspects.append(Suspect(row, place, chance, meant, reason, cause, readable=False))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, said_texts
+from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, said_texts
 from cellmend.table.values import as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one
@@ -151,7 +151,7 @@ def _look(text: str) -> str:
     """
     if len(text) > LONGEST:
         return ""
-    return re.sub(r"\s+", " ", re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text)))
+    return re.sub(r"\s+", " ", form_of(text))
 
 
 def _forms_by_look() -> dict[str, list[str]]:

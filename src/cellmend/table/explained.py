@@ -24,7 +24,7 @@ from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import log_chance_of_default
 from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.named import DEFAULT
-from cellmend.table.causes.slips import Framed
+from cellmend.table.causes.slips import undo_framed
 from cellmend.table.letters import Letters
 from cellmend.table.siblings import Siblings
 
@@ -304,7 +304,7 @@ def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArr
 
 def _unframed(texts: Sequence[str]) -> NDArray[np.float64]:
     """Less trust at first in texts with signs around them, unless it is the column's way, (T,)."""
-    framed = np.array([any(Framed().undo(text, 0, "")) for text in texts])
+    framed = np.array([any(undo_framed(text)) for text in texts])
     return np.where(framed & (framed.mean() < USUAL_FRAME), FRAMED_TRUST, 1.0)
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -150,4 +151,13 @@ def form_of(text: str) -> str:
     >>> form_of("AB-123")
     'a-9'
     """
-    return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_]+", "a", text)))
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+
+
+def alike_until(one: str, other: str) -> int:
+    """How many letters two texts begin with alike.
+
+    >>> alike_until("KIcNGS", "KINGS")
+    2
+    """
+    return len(commonprefix((one, other)))
