@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,8 +102,7 @@ class Checks:
 
     def without(self, names: Container[str]) -> Checks:
         """What is not about the texts of these columns."""
-        texts = {name: learned for name, learned in self.texts.items() if name not in names}
-        return replace(self, texts=texts, numbers={n: words for n, words in self.numbers.items() if n not in names})
+        return Checks(*({n: own for n, own in of.items() if n not in names} for of in (self.texts, self.numbers)))
 
     def followed_by(self, new: Checks) -> Checks:
         """With the values of newer rows too."""
@@ -114,7 +113,7 @@ class Checks:
             name: tuple(dict.fromkeys([*words, *new.numbers.get(name, ())]))[:MOST_ALIKE]
             for name, words in self.numbers.items()
         }
-        return replace(self, texts=learn_texts(counts), numbers=numbers)
+        return Checks(learn_texts(counts), numbers)
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Checks:
@@ -169,10 +168,8 @@ def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
         return ()
     said = texts.filter(pc.is_valid(values) if not pa.types.is_floating(values.type) else pc.is_finite(values))
     found = pc.value_counts(pc.utf8_trim_whitespace(said.combine_chunks()))
-    counts = found.field("counts")
-    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:MOST_ALIKE]
-    often = order.filter(pc.greater(counts.take(order), 1))
-    return tuple(found.field("values").take(often).to_pylist())
+    often = found.take(pc.sort_indices(found.field("counts"), sort_keys=[("", "descending")])[:MOST_ALIKE])
+    return tuple(often.field("values").filter(pc.greater(often.field("counts"), 1)).to_pylist())
 
 
 def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> ReadTable:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, form_of, said_texts
+from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, form_of, said_texts
 from cellmend.table.values import as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one
@@ -45,27 +45,18 @@ class Dates(Notation):
         """Days since 1970, also of a column in a type for dates."""
         return days_of(column) if pa.types.is_temporal(column.type) else super().understand(column)
 
-    def read(self, texts: Texts) -> Reading:
-        """Days since 1970.
+    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Days since 1970, by the first form that fits.
 
-        >>> Dates("%d.%m.%Y").read(pa.array(["02.01.1970", "32.01.1970", ""])).values.to_pylist()
-        [1.0, nan, None]
+        >>> Dates("%d.%m.%Y", others=("%Y-%m-%d",)).numbers_in(["02.01.1970", "32.01.1970", "1970-01-02"])
+        (array([ 1., nan,  1.]), array([False,  True,  True]))
         """
-        levels, place = distinct_texts(texts)
-        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
-        texts_only = [level.strip() for level in levels]
-        days = self._first_that_fits(texts_only, (self.form, *self.also))
-        strange = np.isnan(days) & ~missing
-        days = np.where(strange, self._first_that_fits(texts_only, self.others), days)
-        filled = pa.array(np.where(missing, 0, days), mask=missing)
-        return Reading(filled.take(pa.array(place)), (strange & ~np.isnan(days))[place])
-
-    def _first_that_fits(self, texts: Sequence[str], forms: Sequence[str]) -> NDArray[np.float64]:
-        days = np.full(len(texts), np.nan)
-        for form in forms:
+        days, strange = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+        for form in (self.form, *self.also, *self.others):
             left = np.flatnonzero(np.isnan(days))
-            days[left] = [_days(texts[place], form) for place in left.tolist()]
-        return days
+            days[left] = [_days(texts[place].strip(), form) for place in left.tolist()]
+            strange[left] = form in self.others
+        return days, strange
 
     def write(self, value: Any, decimals: int | None) -> Any:
         """A date as the column writes it; without a form a datetime.

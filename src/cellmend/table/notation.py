@@ -101,14 +101,11 @@ def describe_columns(table: pa.Table, notations: Notations) -> dict[str, str]:
     >>> describe_columns(table, learn_notations(table, {}))
     {'ounces': 'numbers with the unit oz, oz.; 12.0 oz is read as 12; 1 cell says N/A, read as missing'}
     """
-    described = {
-        name: [
-            *filter(None, [units]),
-            *(f"{_cells_say(count)} {word}, read as missing" for word, count in gaps.items()),
-        ]
-        for name, (units, gaps) in _said_of_columns(table, notations).items()
-    }
-    return {name: "; ".join(said) for name, said in described.items()}
+    described = {}
+    for name, (units, gaps) in _said_of_columns(table, notations).items():
+        missing = [f"{_cells_say(count)} {word}, read as missing" for word, count in gaps.items()]
+        described[name] = "; ".join([units, *missing] if units else missing)
+    return described
 
 
 def describe_together(table: pa.Table, notations: Notations) -> list[str]:
@@ -177,12 +174,9 @@ def tidy(table: pa.Table, notations: Notations) -> pa.Table:
     >>> tidy(table, learn_notations(table, {}))["ounces"].to_pylist()[:4]
     ['12.0', '16.0', '', 'x']
     """
-    described = describe_columns(table, notations)
-    columns = [
-        _tidied(column, notations[name]) if name in described else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    ]
-    return pa.table(columns, names=table.column_names)
+    for name in _said_of_columns(table, notations):
+        table = table.set_column(table.column_names.index(name), name, _tidied(table[name], notations[name]))
+    return table
 
 
 def _tidied(column: pa.ChunkedArray, notation: Notation) -> pa.Array:

@@ -27,7 +27,6 @@ from cellmend.table.texts import (
     Reading,
     Texts,
     count_cells,
-    distinct_texts,
     form_of,
     says_missing,
 )
@@ -108,16 +107,16 @@ class Numbers(Notation):
         >>> Numbers(units=("oz.", "oz")).read(pa.array(["12.0 oz.", "n/a", "1..0"])).values.to_pylist()
         [12.0, None, nan]
         """
-        levels, place = distinct_texts(texts)
-        missing = np.array([self.is_missing(level) for level in levels])
-        parts = [split(level) for level in levels]
-        numbers = np.array([np.nan if part is None else _number(part.number, self.decimal) for part in parts])
+        found = super().read(texts)
+        is_whole = self.whole and not pc.any(pc.is_nan(found.values)).as_py()
+        return Reading(found.values.cast(pa.int64(), safe=False), found.strange) if is_whole else found
+
+    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        parts = [split(text) for text in texts]
+        numbers = _numbers_of(parts, self.decimal)
         numbers[too_fine(numbers, self.decimals)] = np.nan
         usual = {unit_of(unit) for unit in self.units}
-        strange = [bool(part and usual and unit_of(part.unit) not in usual) for part in parts]
-        kind = pa.int64() if self.whole and not np.isnan(numbers[~missing]).any() else pa.float64()
-        filled = pa.array(np.where(missing, 0, numbers), mask=missing).cast(kind, safe=False)
-        return Reading(filled.take(pa.array(place)), (np.array(strange) & ~missing & ~np.isnan(numbers))[place])
+        return numbers, np.array([bool(part and usual and unit_of(part.unit) not in usual) for part in parts], dtype=bool)
 
     def write(self, value: Any, decimals: int | None) -> str:
         """A number as the column writes it, with so many decimals.
@@ -180,7 +179,7 @@ def learn_numbers(
     known = np.array([says_missing(level, MISSING_NUMBERS) for level in levels], dtype=bool)
     parts = [None if gap else split(level) for level, gap in zip(levels, known, strict=True)]
     decimal = decimal or _decimal_mark([part.number for part in parts if part])
-    numbers = np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
+    numbers = _numbers_of(parts, decimal)
     said = ~np.isnan(numbers)
     gap = _word_for_missing(levels, known | said, counts)
     gaps = np.array([level.strip() == gap for level in levels]) & ~known
@@ -188,20 +187,20 @@ def learn_numbers(
     if found == 0 or found < least * cells or found < LEAST_NUMBERS * counts[~known].sum():
         return None
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
+    texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
     if least:
         if gap and len(read) <= FEW_TEXT_LEVELS and all(part.unit for part in read):
             return None  # 1br and 2br are levels, and so is the word beside them, studio
         others = _stripped(levels, counts, ~said & ~known & ~gaps)
-        texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
         if _are_labels(read, values, times) or _is_a_form(others, cells) or _signs_tell(texts, read, times):
             return None
         if _letters_tell(texts, read, times, others, units):
             return None
         if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
             return None
-    before, after = _written_unit([level for level, each in zip(levels, said, strict=True) if each], read, times)
+    before, after = _written_unit(texts, read, times)
     whole = not any(decimal in part.number for part in read) and bool(np.all(values == np.round(values)))
     return Numbers(
         decimal=decimal,
@@ -341,15 +340,13 @@ def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], coun
     return word if often and not re.search(r"\d", word) else ""
 
 
-def _written_unit(levels: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
+def _written_unit(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
     """What most cells have before and after the number."""
     found = count_cells(((part.before, part.after.strip()) for part in read), times.tolist())
     before, after = found.most_common(1)[0][0]
-    texts = [level.strip() for level in levels]
     behind = {text.partition(before)[2][:1] for text in texts if before and before in text}
-    front = " " if behind == {" "} else ""
     spaced = bool(after) and any(text.endswith(" " + after) for text in texts)
-    return before + front, f" {after}" if spaced else after
+    return before + " " * (behind == {" "}), f" {after}" if spaced else after
 
 
 def _thousands(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64], decimal: str) -> str:
@@ -407,6 +404,10 @@ def _number(text: str, decimal: str) -> float:
     plain = text.translate(_SWAPPED) if decimal == "," else text
     number = float(re.sub(rf"[,{GROUPS}]", "", plain))
     return number if np.isfinite(number) else float("nan")
+
+
+def _numbers_of(parts: Sequence[Part | None], decimal: str) -> NDArray[np.float64]:
+    return np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
 
 
 @lru_cache(maxsize=4096)

@@ -71,9 +71,8 @@ def written_otherwise(table: pa.Table, learned: Notations) -> dict[str, Otherwis
 def describe_table(table: ReadTable) -> dict[str, str]:
     """What holds for whole columns, in words: how they are written otherwise, their units, their words for gaps."""
     plain = describe_columns(table.arrow, table.notations)
-    names = [name for name in table.names if name in plain or name in table.otherwise]
-    both = ((table.otherwise.get(name), plain.get(name)) for name in names)
-    return {name: "; ".join(each for each in said if each) for name, said in zip(names, both, strict=True)}
+    said = {name: [each[name] for each in (table.otherwise, plain) if name in each] for name in table.names}
+    return {name: "; ".join(sentences) for name, sentences in said.items() if sentences}
 
 
 def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
@@ -123,9 +122,9 @@ def _units(numbers: Numbers) -> set[str]:
 
 def _differences(old: Numbers | Dates, new: Numbers | Dates) -> Iterator[tuple[str, str]]:
     """In what two notations differ, in words: the new one, and the old one."""
+    if isinstance(old, Dates) and isinstance(new, Dates) and old.form != new.form:
+        yield f"as {new.write(SHOWN_DAY, 0)}", f"as {old.write(SHOWN_DAY, 0)}"
     if isinstance(old, Dates) or isinstance(new, Dates):
-        if isinstance(old, Dates) and isinstance(new, Dates) and old.form != new.form:
-            yield f"as {new.write(SHOWN_DAY, 0)}", f"as {old.write(SHOWN_DAY, 0)}"
         return
     if old.decimal != new.decimal:
         yield f"with a decimal {MARKS[new.decimal]}", f"with a decimal {MARKS[old.decimal]}"

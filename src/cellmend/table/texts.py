@@ -55,7 +55,15 @@ class Notation:
         return self.read(column).values if holds_text(column.type) else column
 
     def read(self, texts: Texts) -> Reading:
-        """What the texts say, (N,)."""
+        """What the texts say, (N,), as numbers."""
+        levels, place = distinct_texts(texts)
+        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
+        numbers, strange = self.numbers_in(levels)
+        filled = pa.array(np.where(missing, 0, numbers), mask=missing)
+        return Reading(filled.take(pa.array(place)), (strange & ~missing & ~np.isnan(numbers))[place])
+
+    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The number that each text says, NaN for none, and which texts are written as hardly any other, (T,)."""
         raise TypeError(f"A column must have a notation of its own; {type(self).__name__} is none.")
 
     def write(self, value: Any, decimals: int | None) -> Any:
