@@ -20,7 +20,6 @@ from cellmend.posterior.priors import FARTHEST
 from cellmend.posterior.rows import ORDER
 from cellmend.posterior.weigher import FAMILIES
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import as_text
 
 # Figures that a row has by itself; those of neighbouring rows are not known in a piece of a table.
 OF_ROW = [at for at, name in enumerate((*NAMES, *EXPERTS)) if name not in (*ORDER, *LAYOUT)]
@@ -74,7 +73,7 @@ class Judged:
 
     def text(self, row: int, place: int) -> str:
         """What stands in a cell as a person writes it; "" if it is empty."""
-        return as_text(self.table.arrow.column(place)[row].as_py()).strip()
+        return (self.table.text(row, place) or "").strip()
 
     @cached_property
     def prints(self) -> NDArray[np.uint64]:

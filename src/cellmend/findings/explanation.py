@@ -63,7 +63,7 @@ class Verdict:
 def explain(verdict: Verdict, words: Wording) -> Finding:
     """A verdict in the user's units and words, with what the cell probably was."""
     name = words.table.names[verdict.place]
-    value = words.value(verdict.row, name)
+    value = words.table.cell(verdict.row, name)
     expected, column = verdict.expected, None
     if expected is not None:
         column = words.encoder.columns[expected.column]
@@ -112,7 +112,7 @@ def explain_by_network(expected: Expectation, suspicion: float, words: Wording) 
     """A cell as the methods of the paper have it: repaired by the network, whatever else is known."""
     column = words.encoder.columns[expected.column]
     expected = _within_reach(expected, column)
-    value = words.value(expected.row, column.name)
+    value = words.table.cell(expected.row, column.name)
     given = [words.neighbour(expected.row, other) for other in expected.matter]
     low, high = _bounds(expected, column, words)
     repair, why = (
@@ -125,7 +125,7 @@ def explain_by_network(expected: Expectation, suspicion: float, words: Wording) 
 def explain_decided(suspect: Suspect, words: Wording) -> Finding:
     """A cell that a person decided about, or that is like decided ones."""
     name = words.table.names[suspect.column]
-    value = words.value(suspect.row, name)
+    value = words.table.cell(suspect.row, name)
     repair = held_as(words.table, suspect.column, suspect.meant[0]) if suspect.meant else None
     chance = suspect.suspicion if suspect.meant else 0.0
     return Finding(

@@ -129,11 +129,10 @@ def with_contradictions(
 
 def _lines(contradiction: Contradiction, table: ReadTable) -> list[Finding]:
     """One for each cell of a contradiction; none has a repair."""
-    row, names = contradiction.row, [table.names[place] for place in contradiction.places]
-    values = [table.arrow.column(place)[row].as_py() for place in contradiction.places]
+    row, cells = contradiction.row, zip(contradiction.names, contradiction.suspicions, strict=True)
     return [
-        Finding(row, name, value, own, None, None, None, contradiction.reason, contradiction.cause)
-        for name, value, own in zip(names, values, contradiction.suspicions, strict=True)
+        Finding(row, name, table.cell(row, name), own, None, None, None, contradiction.reason, contradiction.cause)
+        for name, own in cells
     ]
 
 

@@ -94,14 +94,10 @@ class Wording:
                 changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
         return changes
 
-    def value(self, row: int, name: str) -> Any:
-        """What stands in a cell, as the user's table has it."""
-        return self.table.arrow[name][row].as_py()
-
     def neighbour(self, row: int, column: int) -> str:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name
-        return f"{name} {shortened(self.value(row, name))}"
+        return f"{name} {shortened(self.table.cell(row, name))}"
 
 
 def _with_gaps(new: dict[int, Any], type_: pa.DataType) -> dict[int, Any]:

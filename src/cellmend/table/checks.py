@@ -102,7 +102,8 @@ class Checks:
 
     def without(self, names: Container[str]) -> Checks:
         """What is not about the texts of these columns."""
-        return Checks(*({n: own for n, own in of.items() if n not in names} for of in (self.texts, self.numbers)))
+        texts = {name: learned for name, learned in self.texts.items() if name not in names}
+        return Checks(texts, {name: words for name, words in self.numbers.items() if name not in names})
 
     def followed_by(self, new: Checks) -> Checks:
         """With the values of newer rows too."""

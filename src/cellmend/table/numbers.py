@@ -116,7 +116,8 @@ class Numbers(Notation):
         numbers = _numbers_of(parts, self.decimal)
         numbers[too_fine(numbers, self.decimals)] = np.nan
         usual = {unit_of(unit) for unit in self.units}
-        return numbers, np.array([bool(part and usual and unit_of(part.unit) not in usual) for part in parts], dtype=bool)
+        strange = [bool(part and usual and unit_of(part.unit) not in usual) for part in parts]
+        return numbers, np.array(strange, dtype=bool)
 
     def write(self, value: Any, decimals: int | None) -> str:
         """A number as the column writes it, with so many decimals.

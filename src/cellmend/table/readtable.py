@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
-from cellmend.table.values import family, plain, shortened
+from cellmend.table.values import as_text, family, plain, shortened
 
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 LEAST_TOLD = 0.3  # suspicion from which other rows speak against a cell
@@ -72,9 +72,18 @@ class ReadTable:
         """Of what a column says: 'boolean', 'text', 'number' or 'other'."""
         return family(self.understood.schema.field(name).type)
 
+    def cell(self, row: int, column: int | str) -> Any:
+        """What stands in a cell, as the user's table has it."""
+        return self.arrow.column(column)[row].as_py()
+
+    def text(self, row: int, column: int | str) -> str | None:
+        """The same as a person writes it; None for a gap."""
+        cell = self.cell(row, column)
+        return None if cell is None else as_text(cell)
+
     def said(self, place: int, row: int) -> str:
-        """What stands in a cell, for a sentence: "size is 5"."""
-        return f"{self.names[place]} is {shortened(self.arrow.column(place)[row].as_py())}"
+        """The same for a sentence: "size is 5"."""
+        return f"{self.names[place]} is {shortened(self.cell(row, place))}"
 
     @property
     def says_something(self) -> NDArray[np.bool_]:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -168,4 +167,5 @@ def alike_until(one: str, other: str) -> int:
     >>> alike_until("KIcNGS", "KINGS")
     2
     """
-    return len(commonprefix((one, other)))
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -8,7 +8,8 @@ UNREADABLE, DECIMALS = "unreadable", "decimals"
 DEFAULT = "default"
 KEY, FORM, SLIPPED = "key", "form", "slipped"
 POINT, UNLIKE_ROW = "point", "unlike its row"
-SEVERAL, SPELLING, TRUNCATED, SIGN, NUMBER, DEPENDENCY = "several", "spelling", "truncated", "sign", "number", "dependency"
+SEVERAL, SPELLING, TRUNCATED = "several", "spelling", "truncated"
+SIGN, NUMBER, DEPENDENCY = "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
 
 MEANINGS: Mapping[str, str] = {

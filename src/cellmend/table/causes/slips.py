@@ -30,6 +30,7 @@ def inserted(seen: str, meant: str) -> float:
 
 
 def undo_inserted(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The letter before the place, or that at it, left out."""
     for gone in (place - 1, place):
         if 0 <= gone < len(seen):
             yield seen[:gone] + seen[gone + 1 :]
@@ -47,6 +48,7 @@ def doubled(seen: str, meant: str) -> float:
 
 
 def undo_doubled(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """One of two equal letters left out."""
     if 0 < place < len(seen) and seen[place] == seen[place - 1]:
         yield seen[:place] + seen[place + 1 :]
 
@@ -61,6 +63,7 @@ def dropped(seen: str, meant: str) -> float:
 
 
 def undo_dropped(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A likely letter put in."""
     for letter in likely:
         yield seen[:place] + letter + seen[place:]
 
@@ -77,6 +80,7 @@ def replaced(seen: str, meant: str) -> float:
 
 
 def undo_replaced(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A likely letter in place of the strange one."""
     for letter in likely:
         if place < len(seen) and letter != seen[place]:
             yield seen[:place] + letter + seen[place + 1 :]
@@ -94,6 +98,7 @@ def swapped(seen: str, meant: str) -> float:
 
 
 def undo_swapped(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The letter exchanged with that before or after it."""
     for first in (place - 1, place):
         if 0 <= first < len(seen) - 1 and seen[first] != seen[first + 1]:
             yield seen[:first] + seen[first + 1] + seen[first] + seen[first + 2 :]
@@ -115,6 +120,7 @@ def throughout(seen: str, meant: str) -> float:
 
 
 def undo_throughout(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """Each of these letters replaced by a likely one."""
     if place < len(seen) and 1 < seen.count(seen[place]) < len(seen):
         for letter in likely:
             if letter not in seen:
@@ -171,6 +177,7 @@ def spaced(seen: str, meant: str) -> float:
 
 
 def undo_spaced(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A space put in, or one left out."""
     if 0 < place < len(seen):
         yield seen[:place] + " " + seen[place:]
     for gone in (place - 1, place):
@@ -191,6 +198,7 @@ def framed(seen: str, meant: str) -> float:
 
 
 def undo_framed(seen: str, place: int = 0, likely: Sequence[str] = "") -> Iterator[str]:
+    """The text without its signs."""
     for found in _JUNK.finditer(seen):
         if len(found[0]) > 1 and (found.start() == 0) != (found.end() == len(seen)):
             yield seen[: found.start()] + seen[found.end() :]
@@ -206,6 +214,7 @@ def backwards(seen: str, meant: str) -> float:
 
 
 def undo_backwards(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The text turned round."""
     if len(seen) > 2 and seen != seen[::-1]:
         yield seen[::-1]
 

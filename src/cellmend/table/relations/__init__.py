@@ -63,18 +63,15 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
 
 def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:
     """Suspects but for cells of a key whose twin is known to be the wrong one, by the order of rows."""
-    known = {
-        (each.column, table.arrow.column(each.column)[each.row].as_py())
-        for each in found
-        if each.cause == Series.kind and each.suspicion >= DOUBTFUL
-    }
-    named = {(each.row, each.column) for each in found if each.cause == Series.kind}
+    by_order = [each for each in found if each.cause == Series.kind]
+    named = {(each.row, each.column) for each in by_order}
+    known = {(each.column, table.cell(each.row, each.column)) for each in by_order if each.suspicion >= DOUBTFUL}
     return [
         each
         for each in found
         if each.cause != Key.kind
         or (each.row, each.column) in named
-        or (each.column, table.arrow.column(each.column)[each.row].as_py()) not in known
+        or (each.column, table.cell(each.row, each.column)) not in known
     ]
 
 

@@ -49,7 +49,7 @@ class Arithmetic:
 
     def _say(self, table: ReadTable, values: Columns, row: int) -> str:
         """What a row has, and what the formula says."""
-        formula, seen = self.formula, {name: shortened(table.arrow[name][row].as_py()) for name in self.columns}
+        formula, seen = self.formula, {name: shortened(table.cell(row, name)) for name in self.columns}
         result, first = formula.result, formula.parts[0]
         if formula.form == ORDER:
             less = "before" if self.quantities[0].is_date else "less than"
