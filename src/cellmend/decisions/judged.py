@@ -19,12 +19,12 @@ from cellmend.posterior.posterior import Posterior
 from cellmend.posterior.priors import FARTHEST
 from cellmend.posterior.rows import ORDER
 from cellmend.posterior.weigher import FAMILIES
+from cellmend.table.priors import MULTIPLIER
 from cellmend.table.readtable import ReadTable
 
 # Figures that a row has by itself; those of neighbouring rows are not known in a piece of a table.
 OF_ROW = [at for at, name in enumerate((*NAMES, *EXPERTS)) if name not in (*ORDER, *LAYOUT)]
 Marks = tuple[str, str, str]  # by which a decision speaks for other cells of its column: text, shape and outline
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # of the row prints; odd, so that no column is lost
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Judged:
         """A number for each row by which rows that hold the same in every column are known, (N,)."""
         whole = np.zeros(self.table.rows, dtype=np.uint64)
         for column in self.columns:
-            whole = whole * MULTIPLIER + _digests(column.texts)[column.codes]
+            whole = whole * np.uint64(MULTIPLIER) + _digests(column.texts)[column.codes]
         return whole
 
 

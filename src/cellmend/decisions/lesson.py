@@ -18,6 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.judged import Judged, Marks, log_odds
 from cellmend.posterior.known import Floats
+from cellmend.table.readtable import DOUBTFUL
 
 TREES = 100  # more say the same
 TRIED = 0.4  # of all traits at each branch: many say nothing of this table
@@ -30,7 +31,6 @@ SUREST = 0.99  # what trees alone can make of a cell: they saw a few hundred oth
 # Of the odds after: a constant, the weight of the odds before, and that of the trees. A handful of decisions moves them
 # from START by about SPREAD; the suspicion of before is calibrated already.
 START, SPREAD = np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.25, 1.0])
-FLAGGED = 0.5  # suspicion from which the model holds a cell to be wrong
 DIGITS = 4  # of a trait that are kept, so that model files stay small
 PIECE = 10_000  # rows that are looked at at once: a few hundred MB
 
@@ -67,7 +67,7 @@ def undecided(judged: Judged, decided: NDArray[np.bool_]) -> list[Example]:
     single = decided[(judged.held & ~decided).any(axis=1)]
     drawn = np.random.default_rng(0).choice(free, min(len(free), OTHERS * int(single.sum())), replace=False)
     cells = (divmod(cell, decided.shape[1]) for cell in sorted(drawn.tolist()))
-    return [Example.of(judged, *cell, wrong=bool(judged.suspicion[cell] >= FLAGGED)) for cell in cells]
+    return [Example.of(judged, *cell, wrong=bool(judged.suspicion[cell] >= DOUBTFUL)) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class Lesson:
         revised = 1 / (1 + np.exp(-odds))
         decided = np.isin(places, [each.column for each in self.examples])
         excused = np.isin(places, [each.column for each in self.examples if each.flagged and not each.wrong])
-        revised = np.where((before >= FLAGGED) & ~excused, np.maximum(revised, before), revised)
-        revised = np.where((before < FLAGGED) & (revised < FLAGGED), np.minimum(revised, before), revised)
+        revised = np.where((before >= DOUBTFUL) & ~excused, np.maximum(revised, before), revised)
+        revised = np.where((before < DOUBTFUL) & (revised < DOUBTFUL), np.minimum(revised, before), revised)
         return np.where(judged.held & decided, revised, before)
 
     @cached_property

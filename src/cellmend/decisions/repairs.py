@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from cellmend.posterior import forms
 from cellmend.posterior.known import Coded, Floats, Known
+from cellmend.table.priors import MOSTLY
 from cellmend.table.texts import alike_until
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
 NO_GUESS = "\0"  # no repair is like it
 MOST_SHIFTED = 9  # places by which a decimal point slips
-MOSTLY = 0.5  # of a column's cells are numbers: then any number is written as they are
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 

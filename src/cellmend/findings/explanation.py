@@ -10,6 +10,7 @@ import numpy as np
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
+from cellmend.findings.hypotheses import FILLED_IN
 from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
 from cellmend.posterior.experts import SLIP_NAMES
@@ -33,7 +34,6 @@ CAUSES = {
     "sign": named.SIGN,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
-GUESSED = ("level", "number", "pair")  # sources of hypotheses that tell what is usual, and not what must be
 OF_FAMILIES = {
     "spelling": (named.SPELLING, "it looks misspelled"),
     "form": (named.FORM, "hardly any other cell of its column is written so"),
@@ -72,7 +72,7 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     repair = None if best is None else held_as(words.table, verdict.place, best.meant)
     low, high = _bounds(expected, column, words)
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
-    if cause == named.DEFAULT and best is not None and best.source in GUESSED:
+    if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
     said = why if why.startswith(f"{name} is ") else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)

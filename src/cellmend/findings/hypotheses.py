@@ -26,7 +26,7 @@ from cellmend.table.values import as_text
 NINE_TENTHS = 3.29  # deviations of a Gaussian that hold nine tenths of it
 INSIDE = -1.353  # log density of a Gaussian at the ends of its middle nine tenths, against its top
 TIE = 1e-6  # by which what was typed goes before what was worked out
-FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row, and not at how the cell is written
+FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row: what is usual, and not what must be
 MOST_SPELLED = 2_000  # different texts of a table for which other spellings are looked up
 
 

@@ -17,6 +17,7 @@ from rapidfuzz.process import cdist
 from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
+from cellmend.table.priors import ENOUGH
 from cellmend.table.texts import alike_until
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
@@ -28,7 +29,6 @@ SURPRISE, SURPRISES = 4.0, 8.0  # of a letter, and of it with the next three, fr
 MOST_PLACES = 2  # in a text that may be wrong
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LETTERS_PER_SLIP, MOST_SLIPS = 6, 8  # such a text may differ in
-USUAL = 20  # cells with a value that a text may mean of which nothing else is left
 RARER = 5  # times, than the most frequent
 SIGNS = "*#?!._-~$%&+=<>|\\/^'\"`"
 
@@ -89,7 +89,7 @@ def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> s
 
 def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
     """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
-    usual = np.flatnonzero(counts >= USUAL)
+    usual = np.flatnonzero(counts >= ENOUGH)
     usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()
     once = [at for at in range(asked, len(texts)) if counts[at] == 1]
     by_shape: dict[str, list[int]] = defaultdict(list)

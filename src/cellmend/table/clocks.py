@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, MOST_MOMENTS, Notation, count_cells, said_texts
+from cellmend.table.priors import BY_FAR, MOSTLY
+from cellmend.table.texts import MISSING_NUMBERS, Notation, count_cells, said_texts
 
-MOST_ALONE = 0.5  # of the cells that show a clock must show nothing else
 NOON, DAY = 720, 1440  # minutes
 MORNING, EVENING = str.maketrans("pP", "aA"), str.maketrans("aA", "pP")
 _CLOCK = re.compile(
@@ -103,7 +103,7 @@ def learn_clocks(levels: Sequence[str], counts: NDArray[np.int64]) -> Clocks | N
     shown = [(clock, count) for text, count in texts if (clock := clock_in(text)) is not None]
     alone = [(clock, count) for clock, count in shown if clock.alone]
     found, total = sum(count for _, count in shown), sum(count for _, count in texts)
-    if found < MOST_MOMENTS * total or sum(count for _, count in alone) < max(MOST_ALONE * found, 1):
+    if found < BY_FAR * total or sum(count for _, count in alone) < max(MOSTLY * found, 1):
         return None
     halves = count_cells((clock.half.translate(MORNING) for clock, _ in alone), (count for _, count in alone))
     seconds = sum(count for clock, count in alone if clock.seconds)

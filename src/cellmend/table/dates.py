@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, form_of, said_texts
+from cellmend.table.priors import USUAL
+from cellmend.table.texts import MISSING_NUMBERS, Notation, form_of, said_texts
 from cellmend.table.values import as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one

@@ -26,6 +26,7 @@ from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.named import DEFAULT
 from cellmend.table.causes.slips import undo_framed
 from cellmend.table.letters import Letters
+from cellmend.table.priors import A_PART, MOST_KEPT
 from cellmend.table.siblings import Siblings
 
 ROUNDS = 6  # of expectation and maximisation
@@ -41,12 +42,10 @@ AGAIN = 0.2  # that a slip that was made is made again in the same way
 SIBLINGS = 0.5  # of new values are like another one but for a number, a digit or a letter of a code, or style
 STRANGERS = 50  # words that programs leave in columns of any kind
 ANY_WORD, ALPHABET = 0.1, 26.0  # of new values are words of which any letter may follow any other
-ALIKE = 0.1  # of the cells of a column have a text that another column has too: then they hold the same kind of thing
 BORROWED = 0.1  # of new values stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
-MOST_TEXTS = 20_000  # different ones of a column that are learned from, the most frequent
 LONGEST = 200  # letters of a text that is looked at
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
@@ -359,7 +358,7 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[s
 def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     """The texts that are learned from; none of a column of prose, in which no text is written twice."""
     short = Counter({text: count for text, count in counts.items() if text and len(text) <= LONGEST})
-    kept = dict(short.most_common(MOST_TEXTS))
+    kept = dict(short.most_common(MOST_KEPT))
     return kept if sum(map(len, kept)) <= MOST_LETTERS else {}
 
 
@@ -379,7 +378,7 @@ def _column(
 def _share_values(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
     """Do many cells of the one have a text that the other has too, and that looks like no default?"""
     shared = [text for text in one.keys() & other.keys() if log_chance_of_default(text) == NEVER]
-    return sum(one[text] for text in shared) > ALIKE * sum(one.values())
+    return sum(one[text] for text in shared) > A_PART * sum(one.values())
 
 
 def _learn_rates(columns: Mapping[str, Column]) -> dict[str, Rates]:

@@ -15,23 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cellmend.table.priors import A_PART, BUT_FOR_ERRORS, ENOUGH, FEW, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.texts import MISSING_NUMBERS, holds_text
 from cellmend.table.values import family
 
 FEWEST_NAMED = 2  # cells that are the name of their own column, in a header
-MOST_NAMED = 0.1  # of the cells of a column are its name; more, and the name is a value of it
-MOST_OF_ROW = 0.5  # of the cells of a header that say something are names of their columns
-FEWEST_NUMBERS = 3  # columns of numbers that a row of words stands above, if it does not say their names
-NUMBERS = 0.9  # of the cells of such a column are numbers
 DIFFERENT = 2 / 3  # of the words of such a row differ: a word for what is missing is the same everywhere
-FEWEST_ROWS = 20  # from which it can be told what is usual in a column
 OFFSETS = (1, -1, 2, -2)  # columns that cells may have moved by; to the right is positive
-FEWEST_MOVED = 3  # cells that fit the column they come from far better than their own
 FAR_BETTER = 2.0  # a log ratio
 AGAINST = -1.5  # the same; a cell like that belongs where it is
 MOST_OF_ONE = 5.0  # log ratio that one cell adds at most
-A_USUAL_SHAPE = 0.05  # of the cells have it
-ONE_SHAPE = 0.95  # of the numbers of a column are as long as each other, such as years and zip codes
 SURE = 12.0  # log ratio of all cells together, to set against how seldom rows are shifted and where they may be so
 _NUMBER = r"^\s*[<>~≤≥]?\s*[(+-]?[$€£]?\s*[\d.,' ]*\d[\d.,]*(?:[eE][+-]?\d+)?\s*[%)]?\s*$"
 # Capitals and digits up to four as many as there are, decimals and small letters as one, words as two.
@@ -64,16 +57,16 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
         said = np.asarray(pc.invert(pc.is_in(pc.utf8_lower(texts), known)))[place]
         filled += said
         own = np.asarray(pc.equal(_plain(texts), _plain_text(name)))[place] & said
-        if re.search(r"[^\W\d_]", name) and own.sum() <= max(1, MOST_NAMED * rows):
+        if re.search(r"[^\W\d_]", name) and own.sum() <= max(1, A_PART * rows):
             named += own
         number = np.asarray(pc.match_substring_regex(texts, _NUMBER))[place]
-        if said.any() and number.sum() >= NUMBERS * said.sum():
+        if said.any() and number.sum() >= NEARLY_ALL * said.sum():
             word = np.asarray(pc.match_substring_regex(texts, r"\p{L}\p{L}"))[place] & said & ~number
             numeric += said
             worded += word
             words.append(np.where(word, np.asarray(texts.to_numpy(zero_copy_only=False), dtype=object)[place], ""))
-    says_names = (named >= FEWEST_NAMED) & (named >= MOST_OF_ROW * filled)
-    above = np.flatnonzero((worded >= FEWEST_NUMBERS) & (worded == numeric) & ~says_names)
+    says_names = (named >= FEWEST_NAMED) & (named >= MOSTLY * filled)
+    above = np.flatnonzero((worded >= TOGETHER) & (worded == numeric) & ~says_names)
     different = np.array([len({each[row] for each in words} - {""}) for row in above.tolist()], dtype=np.int64)
     says_names[above[different >= DIFFERENT * worded[above]]] = True
     return says_names
@@ -100,7 +93,7 @@ def shifted_rows(table: pa.Table) -> Shifts:
     columns = [_Seen.of(column) for column in table.columns]
     none = np.full(table.num_rows, -1)
     best = Shifts(np.zeros_like(none), none, none, np.zeros(table.num_rows))
-    if table.num_rows < FEWEST_ROWS:
+    if table.num_rows < ENOUGH:
         return best
     for offset in OFFSETS:
         found = _runs(columns, offset, table.num_rows)
@@ -124,7 +117,7 @@ def _runs(columns: list[_Seen | None], offset: int, rows: int) -> Shifts:
         here = np.where(ratio < AGAINST, 0.0, np.maximum(here, 0.0) + ratio)
         moved = np.where(begins, 0, moved) + (ratio >= FAR_BETTER)
         start = np.where(begins, place, start)
-        better = (here > score) & (here >= SURE) & (moved >= FEWEST_MOVED)
+        better = (here > score) & (here >= SURE) & (moved >= TOGETHER)
         score, first = np.where(better, here, score), np.where(better, start, first)
         last = np.where(better, place, last)
     return Shifts(np.where(first >= 0, offset, 0), first, last, score)
@@ -182,7 +175,7 @@ class _Seen:
             np.asarray(pc.equal(values, "")),
             number,
             int(lengths.sum()) if mostly else 0,
-            mostly and bool(lengths.max() < ONE_SHAPE * lengths.sum()),
+            mostly and bool(lengths.max() < BUT_FOR_ERRORS * lengths.sum()),
         )
 
     def log_ratio(self, other: _Seen) -> NDArray[np.float64]:
@@ -208,7 +201,7 @@ class _Seen:
         own_alike = np.where(self.number & self.quantities, self.numbers - 1, own_alike)
         ratio = np.log((alike + 0.5) / (cells + 1.0)) - np.log((own_alike + 0.5) / cells)
         ratio += np.where(self.number, 0.0, there - here)  # the same number stands in many columns
-        silent = self.empty | (alike < A_USUAL_SHAPE * cells)
+        silent = self.empty | (alike < FEW * cells)
         if self.numbers and other.numbers and (self.quantities or other.quantities):
             silent |= self.number
         ratio = np.where(silent, np.minimum(ratio, 0.0), ratio)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cellmend.table.priors import MULTIPLIER
+
 CONTEXT = 5  # letters before a letter that say what it may be
 START, END = "\x02", "\x03"
 LIKELY_CONTEXTS = (4, 2)  # lengths of contexts by which a letter that is missing is guessed
@@ -23,7 +25,7 @@ PRIOR_LETTERS = 5.0  # that Witten and Bell's rule counts for
 ESCAPE_ROUNDS = 2
 LEAST_SEEN = 0.05  # of a text must be trusted, or a context is unknown
 ANY = 1 / 256  # chance of a letter that the column does not have
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(MULTIPLIER)
 _FIRST_ESCAPE = np.array(
     [(1.0 + v) / (1.0 + v + max(2.0**f, 1.0 + v)) for f in range(FULLEST + 1) for v in range(MOST_VARIED + 1)]
 )  # Witten and Bell's rule: as many new letters as kinds that were seen

@@ -19,7 +19,8 @@ from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.kinds import names_a_code
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
 from cellmend.table.packing import pack, unpack
-from cellmend.table.texts import MOST_MOMENTS, Notation, Texts, Unread, Words, counted_texts, distinct_texts, holds_text
+from cellmend.table.priors import BY_FAR
+from cellmend.table.texts import Notation, Texts, Unread, Words, counted_texts, distinct_texts, holds_text
 from cellmend.table.values import readable
 
 # As model files name them, and tasks that travel.
@@ -63,7 +64,7 @@ def learn_notation(
         return None
     levels, counts = counted_texts(values)
     if kind in (None, "date"):
-        dates = learn_dates(levels, counts, least=MOST_MOMENTS if kind is None else 0.0)
+        dates = learn_dates(levels, counts, least=BY_FAR if kind is None else 0.0)
         if dates is not None:
             return dates
     if kind is None:

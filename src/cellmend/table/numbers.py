@@ -18,25 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.table.codes import A_FORM, FEWEST_ALIKE, hold_codes
+from cellmend.table.codes import A_FORM, hold_codes
 from cellmend.table.kinds import FEW_TEXT_LEVELS, are_codes
-from cellmend.table.texts import (
-    MISSING_NUMBERS,
-    USUAL,
-    Notation,
-    Reading,
-    Texts,
-    count_cells,
-    form_of,
-    says_missing,
-)
+from cellmend.table.priors import A_PART, ALIKE, BY_FAR, NEARLY_ALL, RARE, USUAL
+from cellmend.table.texts import MISSING_NUMBERS, Notation, Reading, Texts, count_cells, form_of, says_missing
 from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
-LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
-CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
@@ -185,7 +175,7 @@ def learn_numbers(
     gap = _word_for_missing(levels, known | said, counts)
     gaps = np.array([level.strip() == gap for level in levels]) & ~known
     cells, found = int(counts[~known & ~gaps].sum()), int(counts[said].sum())
-    if found == 0 or found < least * cells or found < LEAST_NUMBERS * counts[~known].sum():
+    if found == 0 or found < least * cells or found < A_PART * counts[~known].sum():
         return None
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
     texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
@@ -199,7 +189,8 @@ def learn_numbers(
             return None
         if _letters_tell(texts, read, times, others, units):
             return None
-        if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
+        in_units = sum(times[[part.unit in units for part in read]])
+        if in_units < NEARLY_ALL * found or not _one_scale(read, values, units):
             return None
     before, after = _written_unit(texts, read, times)
     whole = not any(decimal in part.number for part in read) and bool(np.all(values == np.round(values)))
@@ -252,7 +243,7 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
     padded = codes.sum() > 1 and len({len(number) for number in written}) == 1  # 001 to 420: as long as the longest
-    return share > CODE_SHARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
+    return share > RARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
 
 
 def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> bool:
@@ -290,14 +281,14 @@ def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
     """
     odd = {text: count for text, count in others.items() if not _ONE_LETTER.fullmatch(text)}
     forms = count_cells((_AGAIN.sub(r"\1", form_of(text)) for text in odd), odd.values())
-    return any(count >= max(FEWEST_ALIKE, A_FORM * cells) for count in forms.values())
+    return any(count >= max(ALIKE, A_FORM * cells) for count in forms.values())
 
 
 def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
     """How many decimals most numbers are written with; 0 if they differ."""
     found = count_cells((len(part.number.partition(decimal)[2]) for part in read), times.tolist())
     places, count = found.most_common(1)[0]
-    return places if count >= 0.9 * times.sum() else 0
+    return places if count >= NEARLY_ALL * times.sum() else 0
 
 
 def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
@@ -316,10 +307,10 @@ def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
     for decimals in range(MOST_DECIMALS):
         fine = too_fine(values, decimals)
         coarse = np.isclose(values, np.round(values, decimals), rtol=1e-12, atol=0)
-        if counts[coarse].sum() >= 0.8 * counts.sum():
+        if counts[coarse].sum() >= BY_FAR * counts.sum():
             others = counts[~coarse]
             once = (counts[fine] == 1).sum()
-            return decimals if once and once >= 0.9 * others.sum() else None
+            return decimals if once and once >= NEARLY_ALL * others.sum() else None
     return None
 
 
@@ -337,7 +328,7 @@ def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], coun
     if not others:
         return ""
     word, times = others.most_common(1)[0]
-    often = times >= max(FEWEST_ALIKE, 0.01 * counts.sum()) and times >= 0.8 * others.total()
+    often = times >= max(ALIKE, RARE * counts.sum()) and times >= BY_FAR * others.total()
     return word if often and not re.search(r"\d", word) else ""
 
 

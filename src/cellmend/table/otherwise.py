@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cellmend.table.codes import FEWEST_ALIKE
 from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.notation import Notations, describe_columns
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, unit_of
+from cellmend.table.priors import A_PART, ALIKE, BY_FAR, USUAL
 from cellmend.table.readtable import ReadTable
-from cellmend.table.texts import MOST_MOMENTS, USUAL, Notation, Unread, counted_texts, holds_text
+from cellmend.table.texts import Notation, Unread, counted_texts, holds_text
 
-A_WAY = 0.1  # of the cells are written otherwise; fewer are errors of their own
 GROUP = 3  # digits between marks, and decimals that look like such a group
 SHOWN_DAY = 19_722.0  # 2023-12-31, which says what is the day and what the month
 MARKS = {".": "point", ",": "comma"}
@@ -82,11 +81,11 @@ def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
     new = _learned_anew(texts, old)
     if isinstance(old, Numbers) and isinstance(new, Numbers) and _may_be_groups(old, new):
         return _left_alone(texts, by_old)
-    if unread < max(FEWEST_ALIKE, A_WAY * cells):
+    if unread < max(ALIKE, A_PART * cells):
         return None
     by_new = np.zeros_like(by_old) if new is None else texts.read_by(new)
     gained, lost = texts.cells(by_new & ~by_old), texts.cells(by_old & ~by_new)
-    if new is None or gained < max(FEWEST_ALIKE, A_WAY * cells):
+    if new is None or gained < max(ALIKE, A_PART * cells):
         return _left_alone(texts, by_old) if 2 * unread > cells else None
     if gained <= lost:
         return None
@@ -99,7 +98,7 @@ def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
 
 def _learned_anew(texts: Texts, old: Numbers | Dates) -> Numbers | Dates | None:
     if isinstance(old, Dates):
-        return learn_dates(texts.levels, texts.counts, least=MOST_MOMENTS)
+        return learn_dates(texts.levels, texts.counts, least=BY_FAR)
     return learn_numbers(texts.levels, texts.counts, least=MOST_NUMBERS)
 
 

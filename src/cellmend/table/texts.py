@@ -27,8 +27,6 @@ MISSING_WORDS = frozenset({
     "нет", "нет данных", "неизвестно", "不明", "未知", "无", "暂无", "なし", "없음",
 })  # fmt: skip
 MISSING_NUMBERS = MISSING | MISSING_WORDS | {"-", "--", "---", "?", ".", "–", "—"}  # where numbers are expected
-MOST_MOMENTS = 0.8  # of the cells must be dates, or show a clock, or the column is text
-USUAL = 0.02  # of the cells are written in one way, or they are badly written
 
 Texts = Any  # pa.Array or pa.ChunkedArray of text
 Key = TypeVar("Key")

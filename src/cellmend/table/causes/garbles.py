@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from cellmend.table.causes.base import NEVER
+from cellmend.table.priors import TOGETHER
 
 KEPT = 0.25  # of the letters of a text that is typed at random
-FEWEST_CHANGED = 3  # letters, or it is a slip
 FEWEST_LETTERS = 6  # of a word; of a shorter one, such as a code, nothing is left that tells it
 SHORTEST = 4  # letters that are left of a text that is cut off
-FEWEST_LEFT = 3  # signs that are left of a number, to tell it
 CUT = 2  # letters at least that are gone, or it is a slip
 
 
@@ -28,7 +27,7 @@ def scrambled(seen: str, meant: str) -> float:
         return NEVER
     letters = sum(letter.isalpha() for letter in meant)
     changed = sum(a != b for a, b in zip(seen, meant, strict=True))
-    if changed < FEWEST_CHANGED or letters < FEWEST_LETTERS:
+    if changed < TOGETHER or letters < FEWEST_LETTERS:
         return NEVER
     return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
 
@@ -56,7 +55,7 @@ def told_by_rest(text: str, values: Sequence[str]) -> tuple[str, ...]:
     (('39.6',), ())
     """
     left = [sign for sign, _ in groupby(text)]
-    rests = ((value, iter(value)) for value in values if len(left) >= FEWEST_LEFT)
+    rests = ((value, iter(value)) for value in values if len(left) >= TOGETHER)
     fitting = [value for value, rest in rests if all(sign in rest for sign in left)]
     return tuple(fitting) if len(fitting) == 1 else ()
 

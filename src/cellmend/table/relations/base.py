@@ -11,8 +11,6 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-MOST_KEPT = 20_000  # groups or values that a relation keeps: a model file must stay small
-
 
 class Relation(Protocol):
     """Something that columns or rows of a table have to do with each other, learned from all rows.

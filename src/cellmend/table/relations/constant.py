@@ -15,18 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from cellmend.table.priors import ALIKE, ENOUGH
 from cellmend.table.readtable import SURE, ReadTable, Suspect
 from cellmend.table.relations.base import Bools
 from cellmend.table.relations.coding import Coded, Codes
 from cellmend.table.relations.quantities import numbers_of
 
 STEADY = 0.75  # of the cells hold the one number
-FEWEST_OTHERS = 20  # cells, from which it can be seen whether something explains them
 LOPSIDED = 3.0  # times as many cells on one side of the number as on the other: then they are a natural tail
 FEWEST_COLUMNS = 2  # that could explain them
 MOST_LEVELS = 50  # of a column that rows are grouped by
 GROUPS = 10  # of rows by the rank of a number, or by where they stand
-EXPECTED = 5.0  # cells of a group at least, or it is counted with others that are rare
 BY_CHANCE = 0.01  # that any of all columns seems to explain them, though none does
 
 
@@ -80,7 +79,7 @@ def _usual(numbers: NDArray[np.float64]) -> float | None:
     (4.0, None)
     """
     values, counts = np.unique(numbers, return_counts=True)
-    if len(values) < 3 or counts.max() < STEADY * len(numbers) or len(numbers) - counts.max() < FEWEST_OTHERS:
+    if len(values) < 3 or counts.max() < STEADY * len(numbers) or len(numbers) - counts.max() < ENOUGH:
         return None
     usual = float(values[counts.argmax()])
     sides = (numbers < usual).sum(), (numbers > usual).sum()
@@ -122,7 +121,7 @@ def _by_chance(differs: Bools, groups: Codes) -> float:
     """
     _, own = np.unique(groups, return_inverse=True)
     rows, found = np.bincount(own), np.bincount(own, weights=differs)
-    rare = rows * differs.mean() < EXPECTED
+    rare = rows * differs.mean() < ALIKE
     rows, found = (np.append(each[~rare], each[rare].sum()) for each in (rows, found))
     rows, found = rows[rows > 0], found[rows > 0]
     expected = rows * differs.mean()

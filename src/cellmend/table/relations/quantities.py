@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cellmend.table.dates import Dates
 from cellmend.table.numbers import MOST_DECIMALS, Numbers
+from cellmend.table.priors import BUT_FOR_ERRORS
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.base import Floats
 from cellmend.table.schema import DATE, IGNORE, Schema
@@ -18,7 +19,6 @@ from cellmend.table.values import as_text, level_text, plain
 
 KNOTS = 33  # quantiles by which it is known where the numbers of a column lie
 ENDS = 0.005  # of the numbers lie beyond the outermost knots
-SAME_UNIT = 0.95  # of the numbers are whole multiples of a unit; a few wrong ones may be finer
 LOOKED_AT = 20_000  # numbers from which the unit is told
 MOMENTS = (1.0, 1 / 24, 1 / 1440, 1 / 86_400)  # days, hours, minutes, seconds: units of dates, in days
 EXACT = 1e-9  # of a number, within which floats are equal
@@ -107,7 +107,7 @@ def learn_quantity(name: str, numbers: Floats, *, is_date: bool = False) -> Quan
 def _are_multiples(numbers: Floats, unit: float) -> bool:
     steps = numbers / unit
     close = np.abs(steps - np.round(steps)) <= np.maximum(1e-4, EXACT * np.abs(steps))
-    return bool(close.mean() >= SAME_UNIT and np.abs(steps).max() < 2**52)
+    return bool(close.mean() >= BUT_FOR_ERRORS and np.abs(steps).max() < 2**52)
 
 
 def numbers_of(table: ReadTable, name: str) -> Floats:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import median_filter
 
+from cellmend.table.priors import ALIKE, ENOUGH, FEW, NEARLY_ALL, TOGETHER, USUAL
 from cellmend.table.readtable import DOUBTFUL, SURE
 from cellmend.table.relations.base import Bools, Floats, Ints
 from cellmend.table.relations.tails import Tail
@@ -17,18 +18,13 @@ NEIGHBOURS = 3  # on each side that tell what a cell should be
 AROUND = 51  # cells whose spread is the local one
 LEAST_SPREAD = 0.3  # of that of the whole column, for the local one
 FEWEST_SPREADS = 6.0  # local spreads (medians) that a spike or a shift is far
-MOST_SPIKES = 0.05  # of the cells: a signal with more has them by nature
 UNLIKELY = 0.2  # chance, below which a jump counts as one
-LONGEST_SHIFT, WIDEST_SHIFT = 1000, 0.05  # cells, and share of all, that may be shifted
+LONGEST_SHIFT = 1000  # cells that may be shifted
 FEWEST_JUMPS, MOST_JUMPS = 8, 0.001  # in a signal, or share of its cells: one with more jumps by nature
 LEVEL = 7  # cells on each side of a jump that tell how far it goes
 SAME_SIZE = 0.25  # by which the two jumps of a shift may differ, of their size
-REPEATS = 3  # shifts by the same amount, or long runs of one value, make a state of it
-FEWEST_STUCK = 5  # cells of one value
 MOVED_ON = 3.0  # usual steps, that a smooth signal goes after it was stuck
-ENOUGH_RUNS = 20  # runs, or 2 % of them, from which it is told how the next length thins out
 RISES, MOVES = 0.97, 0.3  # of the steps of a counter do not fall, and change it
-REGULAR = 0.9  # of the steps of a clock are the same
 
 TINY = 1e-12
 
@@ -79,7 +75,7 @@ def are_regular(pieces: list[Floats]) -> bool:
     """
     steps = np.concatenate([np.diff(piece) for piece in pieces])
     middle = np.median(steps) if len(steps) else 0.0
-    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= REGULAR)
+    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= NEARLY_ALL)
 
 
 def _side_spread(pieces: list[Floats], straight: bool) -> float:
@@ -126,7 +122,7 @@ def spikes(x: Floats, signal: Signal) -> list[Odd]:
     _, far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
-    cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > MOST_SPIKES * len(x) else None]
+    cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > FEW * len(x) else None]
     meant = _between(x, cells)
     return [
         Odd(cell, 1 - float(chance[cell]), float(meant[cell]), f", far from its neighbours {_beside(x, cell)}")
@@ -168,7 +164,7 @@ def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
     edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
     blocks = _blocks(cleared, edges, signal.spread)
     sizes = np.array([size for _, _, size in blocks])
-    usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > REPEATS for size in sizes], dtype=bool)
+    usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > TOGETHER for size in sizes], dtype=bool)
     found: list[Odd] = []
     for start, stop, size in (block for block, state in zip(blocks, usual.tolist(), strict=True) if not state):
         side, suspicion = "higher" if size > 0 else "lower", 1 - float(max(chance[start], chance[stop]))
@@ -179,7 +175,7 @@ def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
 
 def _blocks(x: Floats, edges: Ints, spread: float) -> list[tuple[int, int, float]]:
     """Where a jump comes back: first cell, the one after the last, and by how much it jumped."""
-    found, last, longest = [], 0, min(LONGEST_SHIFT, int(WIDEST_SHIFT * len(x)) + NEIGHBOURS)
+    found, last, longest = [], 0, min(LONGEST_SHIFT, int(FEW * len(x)) + NEIGHBOURS)
     for one, other in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if one >= last and NEIGHBOURS <= other - one <= longest:
             side = min(LEVEL, other - one)
@@ -210,25 +206,25 @@ def run_lengths(x: Floats) -> tuple[Ints, Ints]:
 
 def _thinning(lengths: Ints) -> tuple[int, float]:
     """A length that many runs have, and the share of these that are one longer: the largest seen on the way."""
-    enough, length, longer = max(ENOUGH_RUNS, 0.02 * len(lengths)), 1, 0.0
+    enough, length, longer = max(ENOUGH, USUAL * len(lengths)), 1, 0.0
     while (reached := (lengths > length).sum()) >= enough:
         longer = max(longer, float(reached / (lengths >= length).sum()))
         length += 1
     left = (lengths >= length).sum()
-    return length, max(longer, float((reached + 1) / (left + 2)) if left >= 5 * ENOUGH_RUNS else 0.1)
+    return length, max(longer, float((reached + 1) / (left + 2)) if left >= 5 * ENOUGH else 0.1)
 
 
 def stuck(x: Floats, signal: Signal) -> list[Odd]:
     """Runs of one value that are far longer than chance makes them, but for their first cells."""
     starts, lengths = run_lengths(x)
-    candidates = (lengths >= max(FEWEST_STUCK, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
+    candidates = (lengths >= max(ALIKE, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
     long = np.flatnonzero(candidates)
     expected = len(x) * signal.runs * signal.longer ** (lengths[long] - signal.run)
     as_long = np.array([(lengths >= length).sum() for length in lengths[long].tolist()])
     chance = expected / as_long
     long, chance = long[chance < 1], chance[chance < 1]
     values, often = np.unique(x[starts[long]], return_counts=True)
-    states = values[often >= REPEATS]
+    states = values[often >= TOGETHER]
     found: list[Odd] = []
     for start, length, by_chance in zip(starts[long].tolist(), lengths[long].tolist(), chance.tolist(), strict=True):
         if x[start] not in states:
