@@ -21,7 +21,7 @@ from cellmend.table.values import as_text
 
 SLIPS = 0.3  # of the errors are slips of a digit, of two, of the sign or the decimal point
 WAYS_TO_SLIP = 30  # in a number
-POWERS = (0.01, 0.1, 10.0, 100.0, 1000.0, 0.001)  # by which a decimal point slips
+FACTORS = (-1.0, 0.01, 0.1, 10.0, 100.0, 1000.0, 0.001)  # of another sign, or of a decimal point that slipped
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def is_slip(seen: Floats, meant: Floats) -> Bools:
     [True, False, True, True, False]
     """
     found = np.zeros(len(seen), dtype=bool)
-    for power in (-1.0, *POWERS):
-        found |= np.abs(seen - power * meant) <= EXACT * np.abs(seen)
+    for factor in FACTORS:
+        found |= np.abs(seen - factor * meant) <= EXACT * np.abs(seen)
     for row in np.flatnonzero(~found & np.isfinite(meant) & (seen != meant)).tolist():
         one, other = as_text(float(seen[row])), as_text(float(meant[row]))
         found[row] = min(len(one), len(other)) > 1 and OSA.distance(one, other, score_cutoff=1) <= 1

@@ -14,7 +14,7 @@ from cellmend.table.relations.base import Floats
 from cellmend.table.relations.breaks import Breaks
 from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
 from cellmend.table.relations.groups import wrong_shares
-from cellmend.table.relations.weighing import Link, weigh
+from cellmend.table.relations.weighing import Link, chance_of, weigh
 from cellmend.table.values import shortened
 
 
@@ -145,8 +145,7 @@ class Broken:
         """Of each cell, (n, C), given the share of cells that is wrong in each column, (C,)."""
         if not len(self.rows):
             return np.zeros_like(self.odds)
-        weighed = weigh(self.links, np.log(errors / (1 - errors) * self.odds))
-        return 1 / (1 + np.exp(-np.clip(weighed, -50, 50)))
+        return chance_of(weigh(self.links, np.log(errors / (1 - errors) * self.odds)))
 
     def some(self, most: int) -> Broken:
         """At most so many of the rows, evenly chosen."""

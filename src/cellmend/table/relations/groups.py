@@ -58,6 +58,11 @@ class Grouped:
         """Rows of each group, (G,)."""
         return np.add.reduceat(self.counts, self.start)
 
+    @property
+    def agreement(self) -> float:
+        """How much more than by chance two rows of a group agree."""
+        return beyond_chance(agreeing(self.counts, self.sizes), float((self.usual**2).sum()))
+
     def log_sums(self, each: Floats) -> Floats:
         """Log of the sum over the values of each group, (P,) to (G,)."""
         most = np.maximum.reduceat(each, self.start)
@@ -67,6 +72,17 @@ class Grouped:
         """The pair of each group with the highest score, (P,) to (G,)."""
         order = np.lexsort((self.value, -score, self.group))
         return order[np.unique(self.group[order], return_index=True)[1]]
+
+
+def agreeing(counts: Floats | Codes, sizes: Floats | Codes) -> float:
+    """The share of the pairs of rows in one group, (G,), that hold the same value, (P,)."""
+    pairs = float((sizes * (sizes - 1.0)).sum())
+    return float((counts * (counts - 1.0)).sum()) / pairs if pairs else 0.0
+
+
+def beyond_chance(agree: float, chance: float) -> float:
+    """How far agreement lies between chance, 0, and that of all, 1."""
+    return (agree - chance) / (1 - chance) if chance < 1 else 0.0
 
 
 def wrong_shares(usual: Floats) -> Floats:

@@ -16,6 +16,7 @@ from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, US
 from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
 from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
+from cellmend.table.relations.groups import agreeing, beyond_chance
 from cellmend.table.values import as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
@@ -191,9 +192,8 @@ def _agree_elsewhere(column: Coded, coded: Sequence[Coded], repeated: Codes) -> 
     for other in coded:
         own = rows[other.codes[rows] >= 0]
         sizes = np.bincount(column.codes[own])
-        possible, chance = float((sizes * (sizes - 1.0)).sum()), float(((other.counts / other.counts.sum()) ** 2).sum())
-        if other is not column and possible:
-            _, count = np.unique(column.codes[own] * len(other.values) + other.codes[own], return_counts=True)
-            agree = float((count * (count - 1.0)).sum()) / possible
-            found[chance <= TELLING].append((agree - chance) / (1 - chance))
+        if other is not column and (sizes > 1).any():
+            _, counts = np.unique(column.codes[own] * len(other.values) + other.codes[own], return_counts=True)
+            chance = float(((other.counts / other.counts.sum()) ** 2).sum())
+            found[chance <= TELLING].append(beyond_chance(agreeing(counts, sizes), chance))
     return max(found[True]) if len(found[True]) > 1 else float(np.mean(found[False]))

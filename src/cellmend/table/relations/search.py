@@ -134,9 +134,9 @@ def _products(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[T
     """Products and quotients of two numbers, times a factor."""
     names = _numbers(quantities) if len(quantities) <= MOST_COLUMNS else []
     sample, tolerances = _sample(values, names, SMALL_SAMPLE), _tolerances(names, quantities)
-    wide, again = _sample(values, names, SAMPLE), (1.0, -1.0)
+    wide = _sample(values, names, SAMPLE)
     for one, other in itertools.permutations(range(len(names)), 2):
-        for power in again if one < other else again[1:]:
+        for power in (1.0, -1.0) if one < other else (-1.0,):
             fits = _times_factor(sample, _combined(sample, one, other, power), tolerances)
             fits[[one, other]] = 0.0
             for result in np.flatnonzero(fits >= MOSTLY).tolist():
@@ -201,9 +201,8 @@ def _confirmed(formula: Formula, values: Columns, quantities: Mapping[str, Quant
     results = len(np.unique(own[exact.result][kept]))
     against = int((exact.broken(every) & ~told).sum())  # a tip of 0 keeps no rate of tips
     support = kept.sum() / (len(kept) + against)
-    if results < FEWEST_RESULTS or support < _least_support(exact, quantities[exact.result]):
-        return None
-    if _has_another_rule(exact, {name: column[~kept] for name, column in own.items()}, len(kept)):
+    is_kept = results >= FEWEST_RESULTS and support >= _least_support(exact, quantities[exact.result])
+    if not is_kept or _has_another_rule(exact, {name: own[name][~kept] for name in own}, len(kept)):
         return None
     return _beyond_chance(exact, own, float(support))
 

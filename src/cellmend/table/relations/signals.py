@@ -56,7 +56,8 @@ def learn_signal(pieces: list[Floats], unit: float) -> Signal:
     """From the pieces of a column that each stand in order; `unit` is how finely it is written."""
     random, blur = np.random.default_rng(0), 0.0 if are_regular(pieces) else unit
     fine = [piece + blur * random.uniform(-0.5, 0.5, len(piece)) for piece in pieces]  # or distances come in steps
-    level, line = (_side_spread(fine, straight) for straight in (False, True))
+    beside = ([np.abs(_side_misses(x, straight=straight)).mean(axis=0) for x in fine] for straight in (False, True))
+    level, line = (float(np.median(np.concatenate(misses))) for misses in beside)
     straight, spread = line < level, max(min(level, line), unit / 2, TINY)
     far = Tail.of(np.concatenate([far_from_both(piece, straight, spread)[1] for piece in fine]))
     lengths = np.concatenate([run_lengths(piece)[1] for piece in pieces])
@@ -76,11 +77,6 @@ def are_regular(pieces: list[Floats]) -> bool:
     steps = np.concatenate([np.diff(piece) for piece in pieces])
     middle = np.median(steps) if len(steps) else 0.0
     return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= NEARLY_ALL)
-
-
-def _side_spread(pieces: list[Floats], straight: bool) -> float:
-    misses = [np.abs(_side_misses(piece, straight=straight)).mean(axis=0) for piece in pieces]
-    return float(np.median(np.concatenate(misses)))
 
 
 def surely(odd: Sequence[Odd]) -> Ints:
@@ -131,8 +127,7 @@ def spikes(x: Floats, signal: Signal) -> list[Odd]:
 
 
 def _beside(x: Floats, cell: int) -> str:
-    beside = [f"{x[at]:.6g}" for at in (cell - 1, cell + 1) if 0 <= at < len(x)]
-    return " and ".join(beside)
+    return " and ".join(f"{x[at]:.6g}" for at in (cell - 1, cell + 1) if 0 <= at < len(x))
 
 
 def _between(x: Floats, cells: Ints) -> Floats:
@@ -162,11 +157,11 @@ def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
     chance = signal.jumps.chance(far)
     edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < UNLIKELY))
     edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
-    blocks = _blocks(cleared, edges, signal.spread)
+    blocks, found = _blocks(cleared, edges, signal.spread), list[Odd]()
     sizes = np.array([size for _, _, size in blocks])
-    usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > TOGETHER for size in sizes], dtype=bool)
-    found: list[Odd] = []
-    for start, stop, size in (block for block, state in zip(blocks, usual.tolist(), strict=True) if not state):
+    for start, stop, size in blocks:
+        if (np.abs(sizes - size) <= USUAL * abs(size)).sum() > TOGETHER:  # a state of the signal
+            continue
         side, suspicion = "higher" if size > 0 else "lower", 1 - float(max(chance[start], chance[stop]))
         why = f": {stop - start} cells lie {abs(size):.4g} {side} than those before and after them"
         found += [Odd(cell, suspicion, float(x[cell] - size), why) for cell in range(start, stop)]
@@ -257,12 +252,11 @@ def _direction(pieces: list[Floats]) -> int:
 def fallen(x: Floats, signal: Signal) -> list[Odd]:
     """Cells of a counter that lie below those before them or above those after them, if it goes on afterwards."""
     up = signal.rises * x
-    before = np.median(np.stack([np.roll(up, k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
-    after = np.median(np.stack([np.roll(up, -k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
+    sides = (np.stack([np.roll(up, side * k) for k in range(1, NEIGHBOURS + 1)]) for side in (1, -1))
+    before, after = (np.median(side, axis=0) for side in sides)
     inner = np.zeros(len(x), dtype=bool)
     inner[NEIGHBOURS:-NEIGHBOURS] = True
-    wrong = inner & (before <= after) & ((up < before) | (up > after))
-    cells = np.flatnonzero(wrong)
+    cells = np.flatnonzero(inner & (before <= after) & ((up < before) | (up > after)))
     meant = _between(x, cells)
     return [
         Odd(cell, SURE, float(meant[cell]), f" between {_beside(x, cell)}, where it goes in one direction only")

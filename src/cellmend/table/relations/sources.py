@@ -113,7 +113,7 @@ def _told(thing: Coded, source: Coded, column: Coded) -> Told | None:
     if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < ALIKE:
         return None
     grouped, by_source = (Grouped.of(each.codes[rows], said[rows]) for each in (thing, source))
-    is_told = _agreed(grouped) >= LEAST_AGREED and _agreed(by_source) <= MOST_OWN
+    is_told = grouped.agreement >= LEAST_AGREED and by_source.agreement <= MOST_OWN
     return Told(thing, source, column, rows, said[rows], grouped) if is_told else None
 
 
@@ -170,10 +170,3 @@ def _what_is_said(column: Coded) -> Codes:
     said = [int(clock.minutes) if clock else value for clock, value in zip(clocks, column.values, strict=True)]
     place = {value: code for code, value in enumerate(dict.fromkeys(said))}
     return np.append(np.array([place[value] for value in said], dtype=np.int64), NONE)[column.codes]
-
-
-def _agreed(grouped: Grouped) -> float:
-    """How much more than by chance two rows of a thing agree."""
-    possible = float((grouped.sizes * (grouped.sizes - 1)).sum())
-    agree, chance = float((grouped.counts * (grouped.counts - 1)).sum()), float((grouped.usual**2).sum())
-    return (agree / possible - chance) / (1 - chance) if possible and chance < 1 else 0.0

@@ -70,11 +70,16 @@ def weigh(links: Sequence[Link], prior: Floats) -> Floats:
     return total
 
 
+def chance_of(log_odds: Floats) -> Floats:
+    """The probability that has these log odds."""
+    return 1 / (1 + np.exp(-np.clip(log_odds, -50, 50)))
+
+
 Told = list[tuple[Floats, Floats]]  # what a link says of each of its cells where it is broken and where it holds, (N,)
 
 
 def _tell(link: Link, heard: Floats) -> Told:
-    right = 1 / (1 + np.exp(np.clip(heard, -50, 50)))
+    right = chance_of(-heard)
     others = (np.delete(right, cell, axis=1).prod(axis=1) for cell in range(right.shape[1]))
     return [(link.as_broken(each), link.as_held(each)) for each in others]
 
