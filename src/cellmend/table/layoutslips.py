@@ -56,7 +56,8 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
         texts, place = _coded(column)
         said = np.asarray(pc.invert(pc.is_in(pc.utf8_lower(texts), known)))[place]
         filled += said
-        own = np.asarray(pc.equal(_plain(texts), _plain_text(name)))[place] & said
+        plain = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\p{L}\p{N}]+", "")  # letters and digits alone
+        own = np.asarray(pc.equal(plain, re.sub(r"[\W_]+", "", name.lower())))[place] & said
         if re.search(r"[^\W\d_]", name) and own.sum() <= max(1, A_PART * rows):
             named += own
         number = np.asarray(pc.match_substring_regex(texts, _NUMBER))[place]
@@ -225,12 +226,3 @@ def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
     texts = pc.fill_null(column.cast(type_).cast(pa.string()), "")
     coded = pc.utf8_trim_whitespace(texts.combine_chunks()).dictionary_encode()
     return coded.dictionary, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _plain(texts: pa.Array) -> pa.Array:
-    """Letters and digits alone, in small letters."""
-    return pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\p{L}\p{N}]+", "")
-
-
-def _plain_text(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.lower())

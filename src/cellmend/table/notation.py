@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.codes import are_hexadecimal, are_named_codes
@@ -73,14 +72,10 @@ def learn_notation(
             return clocks
     if kind in (None, "real", "count", "ordinal"):
         numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0, decimal=decimal)
-        if numbers is not None and not (kind is None and _are_codes(name, levels, counts)):
+        named = numbers is not None and kind is None and names_a_code(name) and are_named_codes(levels, counts)
+        if numbers is not None and not named and not (kind is None and are_hexadecimal(levels, counts)):
             return numbers
     return Words()
-
-
-def _are_codes(name: str, levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
-    """Are they codes that can be read as numbers?"""
-    return are_hexadecimal(levels, counts) or (names_a_code(name) and are_named_codes(levels, counts))
 
 
 def understand(table: pa.Table, notations: Notations) -> pa.Table:
@@ -176,14 +171,11 @@ def tidy(table: pa.Table, notations: Notations) -> pa.Table:
     ['12.0', '16.0', '', 'x']
     """
     for name in _said_of_columns(table, notations):
-        table = table.set_column(table.column_names.index(name), name, _tidied(table[name], notations[name]))
+        notation, (texts, place) = notations[name], distinct_texts(table[name])
+        plain = ["" if notation.is_missing(text) else notation.without_unit(text) for text in texts]
+        tidied = pa.array(plain, pa.string()).take(pa.array(place))
+        table = table.set_column(table.column_names.index(name), name, tidied)
     return table
-
-
-def _tidied(column: pa.ChunkedArray, notation: Notation) -> pa.Array:
-    texts, place = distinct_texts(column)
-    plain = ["" if notation.is_missing(text) else notation.without_unit(text) for text in texts]
-    return pa.array(plain, pa.string()).take(pa.array(place))
 
 
 def notations_to_json(notations: Notations) -> dict[str, Any]:

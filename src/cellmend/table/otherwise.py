@@ -78,7 +78,10 @@ def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
     """None if the column is written as learned, but for errors."""
     by_old, missing = texts.read_by(old), np.array([old.is_missing(level) for level in texts.levels], dtype=bool)
     cells, unread = texts.cells(~missing), texts.cells(~by_old)
-    new = _learned_anew(texts, old)
+    if isinstance(old, Dates):
+        new: Numbers | Dates | None = learn_dates(texts.levels, texts.counts, least=BY_FAR)
+    else:
+        new = learn_numbers(texts.levels, texts.counts, least=MOST_NUMBERS)
     if isinstance(old, Numbers) and isinstance(new, Numbers) and _may_be_groups(old, new):
         return _left_alone(texts, by_old)
     if unread < max(ALIKE, A_PART * cells):
@@ -94,12 +97,6 @@ def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
         return _left_alone(texts, by_old)
     now, then = (" and ".join(each) for each in zip(*differ, strict=True))
     return Otherwise(new, f"written {now}, {then} when the model learned; it is read as it stands")
-
-
-def _learned_anew(texts: Texts, old: Numbers | Dates) -> Numbers | Dates | None:
-    if isinstance(old, Dates):
-        return learn_dates(texts.levels, texts.counts, least=BY_FAR)
-    return learn_numbers(texts.levels, texts.counts, least=MOST_NUMBERS)
 
 
 def _may_be_groups(old: Numbers, new: Numbers) -> bool:

@@ -88,7 +88,8 @@ def _tried(
     else:
         exact, slack = formula.solved(column, values), formula.solved_slack(column, values)
         meant = np.where(np.isfinite(exact), quantity.rounded(exact), np.nan)
-        score = _log_error(seen, meant, quantity)
+        anything, slip = math.log(1 - SLIPS) + quantity.log_anything(), math.log(SLIPS / WAYS_TO_SLIP)
+        score = np.where(is_slip(seen, meant), np.logaddexp(anything, slip), anything)
         if column != formula.result:
             score = score + quantity.log_natural(meant) - quantity.log_natural(seen)
         score = score + quantity.log_at_unit(np.nan_to_num(exact), slack)
@@ -97,13 +98,6 @@ def _tried(
     for other, weight in zip(formulas, weights.tolist(), strict=True):
         score = score - weight * other.broken(after if column in other.columns else values)
     return _Trial(column, number, meant, np.where(np.isfinite(after[column]), score, -1e6))
-
-
-def _log_error(seen: Floats, meant: Floats, quantity: Quantity) -> Floats:
-    """Log chance that an error makes of what was meant what stands there, (n,)."""
-    anything = math.log(1 - SLIPS) + quantity.log_anything()
-    slip = math.log(SLIPS / WAYS_TO_SLIP)
-    return np.where(is_slip(seen, meant), np.logaddexp(anything, slip), anything)
 
 
 def is_slip(seen: Floats, meant: Floats) -> Bools:

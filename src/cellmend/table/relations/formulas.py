@@ -95,12 +95,10 @@ class Formula:
             above = [part for part, weight in self._weighed if weight > 0]
             below = [part for part, weight in self._weighed if weight < 0]
             return " / ".join([" × ".join([*above, *factor]) or "1", *below])
-        terms = [f"{'-' if w < 0 else '+'} {_times(part, abs(w))}" for part, w in self._weighed]
+        sizes = ["" if abs(w) == 1 else f"{as_text(float(f'{abs(w):.6g}'))} × " for w in self.weights]
+        signs = ["-" if w < 0 else "+" for w in self.weights]
+        terms = (f"{sign} {size}{part}" for sign, size, part in zip(signs, sizes, self.parts, strict=True))
         return " ".join(terms).removeprefix("+ ")
-
-
-def _times(part: str, weight: float) -> str:
-    return part if weight == 1 else f"{as_text(float(f'{weight:.6g}'))} × {part}"
 
 
 def _power(numbers: Floats, power: float) -> Floats:

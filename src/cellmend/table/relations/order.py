@@ -70,14 +70,10 @@ def learn_order(table: ReadTable, schema: Schema, columns: Mapping[str, Floats])
     shuffled = _left([np.random.default_rng(0).permutation(piece) for piece in best.pieces(table)], columns)
     told = left[best] < (CLEARLY if timed else FAR_CLEARER) * shuffled
     if not timed:
-        told &= ~np.array([_are_whole(numbers) for numbers in columns.values()])
+        known = (numbers[np.isfinite(numbers)] for numbers in columns.values())
+        told &= ~np.array([(own == np.round(own)).mean() > NEARLY_ALL for own in known])  # whole numbers
         told &= told.sum() >= TOGETHER
     return best, [name for name, each in zip(columns, told.tolist(), strict=True) if each]
-
-
-def _are_whole(numbers: Floats) -> bool:
-    known = numbers[np.isfinite(numbers)]
-    return bool((known == np.round(known)).mean() > NEARLY_ALL)
 
 
 def _timed_orders(table: ReadTable, schema: Schema) -> list[Order]:

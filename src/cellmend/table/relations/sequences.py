@@ -103,11 +103,12 @@ def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -
         return None
     quantity = learn_quantity(column.name, np.concatenate(known), is_date=column.kind == DATE)
     signal = learn_signal(known, quantity.unit)
-    if not signal.rises and _are_identifiers(np.concatenate(known)):
-        return None
+    numbers = np.concatenate(known)
+    if (
+        not signal.rises
+        and (numbers == np.round(numbers)).all()
+        and len(np.unique(numbers)) > NEARLY_ALL * len(numbers)
+    ):
+        return None  # identifiers
     odd = sum(len(odd_cells(own, signal, quantity.unit)) for own in known)
     return Series(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
-
-
-def _are_identifiers(numbers: Floats) -> bool:
-    return bool((numbers == np.round(numbers)).all() and len(np.unique(numbers)) > NEARLY_ALL * len(numbers))
