@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.posterior import forms
@@ -49,10 +47,8 @@ class Judged:
     def marks(self) -> list[list[Marks]]:
         """Of each column the marks of its different texts."""
         shapes = [forms.shape(column.texts) for column in self.columns]
-        marked = zip(self.columns, shapes, map(forms.outline, shapes), strict=True)
-        return [
-            list(zip(column.texts.to_pylist(), *(e.to_pylist() for e in own), strict=True)) for column, *own in marked
-        ]
+        marked = ((c.texts, shape, forms.outline(shape)) for c, shape in zip(self.columns, shapes, strict=True))
+        return [list(zip(*(each.to_pylist() for each in own), strict=True)) for own in marked]
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
@@ -80,15 +76,10 @@ class Judged:
         """A number for each row by which rows that hold the same in every column are known, (N,)."""
         whole = np.zeros(self.table.rows, dtype=np.uint64)
         for column in self.columns:
-            whole = whole * np.uint64(MULTIPLIER) + _digests(column.texts)[column.codes]
+            texts = (text.strip().encode() for text in [*column.texts.to_pylist(), ""])  # gaps last
+            digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+            whole = whole * np.uint64(MULTIPLIER) + np.frombuffer(digests, dtype="<u8")[column.codes]
         return whole
-
-
-def _digests(texts: pa.StringArray) -> NDArray[np.uint64]:
-    """A number for each text, and at last one for gaps, (T + 1,)."""
-    each: Sequence[str] = [*texts.to_pylist(), ""]
-    digests = [hashlib.blake2b(text.strip().encode(), digest_size=8).digest() for text in each]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def log_odds(suspicion: Floats) -> Floats:

@@ -110,7 +110,9 @@ class Lesson:
     def learned(self, judged: Judged) -> Floats:
         """The share of trees by which each cell is wrong, (N, D); 0 where there is nothing to be learned."""
         learned = np.zeros_like(judged.suspicion)
-        said = np.stack([self._said(judged, place) for place in range(learned.shape[1])], axis=1)
+        of_texts = ([self._said_of(at, each) for each in [*own, NO_MARKS]] for at, own in enumerate(judged.marks))
+        columns = zip(judged.columns, of_texts, strict=True)
+        said = np.stack([np.array(of_text)[column.codes] for column, of_text in columns], axis=1)  # (N, D, marks)
         for start in range(0, len(learned), PIECE):
             rows = np.arange(start, min(start + PIECE, len(learned)))
             held = judged.held[rows]
@@ -138,7 +140,8 @@ class Lesson:
     def _weights(self) -> Floats:
         """Weights of a constant, the odds before and those by trees, (3,), by which the verdicts are likeliest, each
         judged by trees that have not seen it."""
-        unseen = np.nan_to_num(self._forest.oob_decision_function_[: len(self.examples), 1], nan=self._usual)
+        usual = sum(each.wrong for each in self.examples) / len(self.examples)
+        unseen = np.nan_to_num(self._forest.oob_decision_function_[: len(self.examples), 1], nan=usual)
         parts = _parts(np.array([each.traits[0] for each in self.examples]), unseen)
         return fit_weights(parts, np.array([each.wrong for each in self.examples], dtype=np.float64))
 
@@ -154,11 +157,6 @@ class Lesson:
     # ------------------------------------------------------------ what was decided of cells that are alike
 
     @cached_property
-    def _usual(self) -> float:
-        """The share of wrong cells among the decided ones."""
-        return sum(each.wrong for each in self.examples) / len(self.examples)
-
-    @cached_property
     def _tallies(self) -> dict[Key, Tally]:
         """What was decided of cells with each mark."""
         found: dict[Key, Tally] = {}
@@ -171,11 +169,6 @@ class Lesson:
         """What decisions, but for one, say of cells with each mark."""
         tallies = [self._tallies.get(key, NOTHING) for key in _keys(column, marks)]
         return [(tally if but is None else tally.plus(but, -1)).says for tally in tallies]
-
-    def _said(self, judged: Judged, place: int) -> Floats:
-        """What decisions say of all cells of a column, (N, marks)."""
-        said = [self._said_of(place, marks) for marks in [*judged.marks[place], NO_MARKS]]
-        return np.array(said)[judged.columns[place].codes]
 
 
 def _keys(column: int, marks: Marks) -> list[Key]:

@@ -179,15 +179,15 @@ class Repairs:
     def meant(self, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
         """What wrong cells should hold, by their text and that of the partner; only those of which something tells."""
         open_, found = dict.fromkeys(cells), dict[tuple[str, str], str]()
+        tells = self.partner.tells if self.partner else {}
         for step in (*self.ways[: self.surer], self.partner, *self.ways[self.surer :]):
-            told = self._by_partner(open_) if not isinstance(step, Way) else self._by_way(step, open_, known)
+            if isinstance(step, Way):
+                told = self._by_way(step, open_, known)
+            else:
+                told = {cell: tells[cell[1]] for cell in open_ if tells.get(cell[1], cell[0]) != cell[0]}
             found |= told
             open_ = {cell: None for cell in open_ if cell not in told}
         return found
-
-    def _by_partner(self, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        tells = self.partner.tells if self.partner else {}
-        return {(text, beside): tells[beside] for text, beside in cells if tells.get(beside, text) != text}
 
     def _by_way(self, way: Way, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
         told = {cell: new for cell in cells if (new := way.rewrite(cell[0])) is not None}
@@ -211,12 +211,9 @@ def outlines_of(texts: Sequence[str]) -> list[str]:
 
 def _trust(answers: Iterable[tuple[str | None, str]]) -> float:
     """How far answers are trusted, by how many of them are right; None is none."""
-    right = [_same(answer, repair) for answer, repair in answers if answer is not None]
+    given = [(answer, repair) for answer, repair in answers if answer is not None]
+    right = [answer == repair or number_of(answer) == number_of(repair) for answer, repair in given]
     return (sum(right) + 0.5) / (len(right) + 1) if any(right) else 0.0
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or number_of(one) == number_of(other)
 
 
 def number_of(text: str) -> float:

@@ -74,13 +74,12 @@ class Taught:
         for cell, known in self.own(judged).items():
             if flagged[cell]:
                 found[cell] = DECIDED, known.decision.repair
-        return {cell: self._suspect(judged, cell, float(revised[cell]), *how) for cell, how in found.items()}
-
-    def _suspect(self, judged: Judged, cell: Cell, suspicion: float, cause: str, meant: str | None) -> Suspect:
-        row, place = cell
-        reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
-        texts = () if meant is None else (meant,)
-        return Suspect(row, place, suspicion, texts, reason, cause)
+        suspects = {}
+        for (row, place), (cause, meant) in found.items():
+            reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
+            texts = () if meant is None else (meant,)
+            suspects[row, place] = Suspect(row, place, float(revised[row, place]), texts, reason, cause)
+        return suspects
 
     def _meant(self, judged: Judged, flagged: NDArray[np.bool_]) -> Iterator[tuple[Cell, str | None]]:
         """Flagged cells whose text is repaired in a way that people showed."""

@@ -65,7 +65,9 @@ def find_contradictions(
         if isinstance(relation, Arithmetic | Dependency) and set(relation.columns) <= set(table.names):
             for each in _broken(relation, table, suspicion):
                 of_row = by_row.setdefault(each.row, {})
-                of_row[each.places] = _both(of_row[each.places], each) if each.places in of_row else each
+                twin = of_row.get(each.places, each)  # they tend to be broken together, so the surer one counts
+                said = each.said if twin is each else (*twin.said, *each.said)
+                of_row[each.places] = replace(max(twin, each, key=lambda one: one.probability), said=said)
     return [each for row in sorted(by_row) for each in _apart(by_row[row].values())]
 
 
@@ -82,12 +84,6 @@ def _broken(
         names = tuple(table.names[place] for place in own)
         said = (breaks.say(row),)
         yield Contradiction(row, tuple(own), tuple(own.values()), float(chances[at]), relation.kind, said, names)
-
-
-def _both(one: Contradiction, other: Contradiction) -> Contradiction:
-    """Two of the same cells: they tend to be broken together, so the surer one counts."""
-    surer = one if one.probability >= other.probability else other
-    return replace(surer, said=(*one.said, *other.said))
 
 
 def _apart(contradictions: Iterable[Contradiction]) -> list[Contradiction]:

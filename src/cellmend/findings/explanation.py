@@ -17,6 +17,7 @@ from cellmend.posterior.experts import SLIP_NAMES
 from cellmend.posterior.meant import Hypothesis
 from cellmend.table.causes import named
 from cellmend.table.readtable import Suspect
+from cellmend.table.texts import Notation
 from cellmend.table.values import shortened
 
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
@@ -82,14 +83,12 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
 def _cause(verdict: Verdict) -> str:
     """The slip that leads to what was meant, else what the best hypothesis undoes or an expert names, else that of the
     likeliest family; a placeholder is one, whatever it stands for."""
-    best = verdict.best
+    best, found = verdict.best, list[str]()
     if best is not None and verdict.chance >= WORTH_NAMING and verdict.family != "placeholder":
         told = [each.cause for each in verdict.suspects if best.meant in each.meant]
         slips = [cause for cause in told if cause in SLIP_NAMES]
-        undone = [CAUSES[best.source]] if best.source in CAUSES else []
-        if named_ones := [*slips, *undone, *told]:
-            return named_ones[0]
-    return OF_FAMILIES[verdict.family][0]
+        found = [*slips, *([CAUSES[best.source]] if best.source in CAUSES else []), *told]
+    return found[0] if found else OF_FAMILIES[verdict.family][0]
 
 
 def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
@@ -127,10 +126,8 @@ def explain_decided(suspect: Suspect, words: Wording) -> Finding:
     name = words.table.names[suspect.column]
     value = words.table.cell(suspect.row, name)
     repair = held_as(words.table, suspect.column, suspect.meant[0]) if suspect.meant else None
-    chance = suspect.suspicion if suspect.meant else 0.0
-    return Finding(
-        suspect.row, name, value, suspect.suspicion, repair, None, None, suspect.reason, suspect.cause, chance
-    )
+    sure, chance = suspect.suspicion, suspect.suspicion if suspect.meant else 0.0
+    return Finding(suspect.row, name, value, sure, repair, None, None, suspect.reason, suspect.cause, chance)
 
 
 def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) -> Finding:
@@ -160,21 +157,15 @@ def _bounds(
     if expected is None or column is None:
         return None, None
     decoded = [None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high)]
-    return _bound(decoded[0], words, column), _bound(decoded[1], words, column)
+    notation = words.table.notations.get(column.name, Notation())
+    low, high = (notation.bound(bound) if isinstance(bound, int | float) else None for bound in decoded)
+    return low, high
 
 
 def _within_reach(expected: Expectation, column: EncodedColumn) -> Expectation:
     """The interval without what the column never holds: no amounts below 0, no percentages above 100."""
     least, most = min(column.reach[0], expected.repair), max(column.reach[1], expected.repair)
     return replace(expected, low=max(expected.low, least), high=min(expected.high, most))
-
-
-def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
-    """A bound as a number, or a date as its column writes it; levels have none."""
-    if not isinstance(bound, int | float):
-        return None
-    notation = words.table.notations.get(column.name)
-    return float(bound) if notation is None else notation.bound(bound)
 
 
 def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
@@ -192,7 +183,8 @@ def usual_for(given: Sequence[str], usual: str) -> str:
     >>> usual_for(["x 5.12", "y 5.15"], "3.15 to 3.21")
     'for x 5.12 and y 5.15 it is usually 3.15 to 3.21'
     """
-    return f"for {_listed(given)} it is usually {usual}" if given else f"for a row like this it is usually {usual}"
+    others = f"{', '.join(given[:-1])} and {given[-1]}" if len(given) > 1 else "".join(given)
+    return f"for {others or 'a row like this'} it is usually {usual}"
 
 
 def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str:
@@ -204,7 +196,3 @@ def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str
     'sex is Male; for a row like this it is usually Female (97 %)'
     """
     return f"{name} is {shortened(value)}; {usual_for(given, usual)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

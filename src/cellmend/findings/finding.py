@@ -172,13 +172,8 @@ def to_html(findings: Sequence[Finding]) -> str:
     """
     titles = "".join(f"<th>{name}</th>" for name in FINDINGS.names)
     shown = findings[:SHOWN_IN_NOTEBOOKS]
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_in_table(getattr(each, name)))}</td>" for name in FINDINGS.names) + "</tr>"
-        for each in shown
-    )
+    cells = ([getattr(each, name) for name in FINDINGS.names] for each in shown)
+    texts = ([f"{cell:.6g}" if isinstance(cell, float) else as_text(cell) for cell in row] for row in cells)
+    lines = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in texts)
     more = f"<p>{len(findings) - len(shown):,} more</p>" if len(findings) > len(shown) else ""
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>{more}"
-
-
-def _in_table(cell: Any) -> str:
-    return f"{cell:.6g}" if isinstance(cell, float) else as_text(cell)

@@ -84,10 +84,8 @@ class Wording:
         for name, every in by_column.items():
             position = self.table.names.index(name)
             new = _with_gaps(every, self.table.arrow.schema.field(position).type)
-            ordered = sorted(new)
-            rows = np.zeros(self.table.rows, dtype=bool)
-            rows[ordered] = True
-            values = [new[row] for row in ordered]
+            rows = np.isin(np.arange(self.table.rows), list(new))
+            values = [new[row] for row in sorted(new)]
             if name in levels or any(not isinstance(value, int | float) for value in values):
                 changes[position] = Change.to_cells(rows, values)
             else:

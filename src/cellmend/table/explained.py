@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,21 +86,16 @@ class Rates:
         return np.where(found > 0, np.log((often + 1.0) / (total + LETTERS) * LETTERS), 0.0)[place]
 
     def to_json(self) -> dict[str, Any]:
-        letters = {chr(letter): round(often, 3) for letter, often in self.letters.items()}
-        return {
-            "column": np.round(self.column, 3).tolist(),
-            "table": np.round(self.table, 3).tolist(),
-            "cells": self.cells,
-            "table_cells": self.table_cells,
-            "letters": letters,
-            "defaults": round(self.defaults, 4),
-        }
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own |= {name: np.round(own[name], 3).tolist() for name in ("column", "table")}
+        own["letters"] = {chr(letter): round(often, 3) for letter, often in self.letters.items()}
+        return own | {"defaults": round(self.defaults, 4)}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Rates:
         letters = {ord(letter): often for letter, often in entry["letters"].items()}
-        column, table = (np.pad(entry[of], (0, len(SLIPS) - len(entry[of]))) for of in ("column", "table"))
-        return cls(column, table, entry["cells"], entry["table_cells"], letters, entry["defaults"])
+        counts = {of: np.pad(entry[of], (0, len(SLIPS) - len(entry[of]))) for of in ("column", "table")}
+        return cls(**{**entry, **counts, "letters": letters})
 
 
 class Column:
@@ -139,16 +134,12 @@ class Column:
         self.share = np.zeros(len(self.pairs))  # (P,) how probably each pair is what happened
         self.default = default_chances(texts, counts, strangers)  # (T,) log chance of each text as a default
         self.is_default = np.zeros(len(texts), dtype=bool)  # (T,) is that likelier than a slip?
-        self._look_at_changes()
-
-    def _look_at_changes(self) -> None:
-        """Look up the letters that differ between texts and what is not known and may have been meant."""
+        # Letters that differ between texts and what is not known and may have been meant.
         new = [pair for pair in self.pairs if pair.known < 0]
         windows = [window(self.texts[pair.seen], pair.meant) for pair in new]
         before, of_seen, of_meant = ([window[at] for window in windows] for at in range(3))
         owners = [pair.seen for pair in new]
-        self._seen_letters = self.letters.look(of_seen, owners, before) if new else None
-        self._meant_letters = self.letters.look(of_meant, owners, before) if new else None
+        self._changes = [self.letters.look(each, owners, before) for each in (of_meant, of_seen) if new]
 
     @property
     def cells(self) -> int:
@@ -157,9 +148,8 @@ class Column:
     def weigh(self, rates: Rates) -> None:
         """The E step: how probable each explanation of each text is, given how often each cause acts."""
         self.letters.trust(self.clean)
-        each_letter = self.letters.log_chances(self.letters.itself)
         natural = np.zeros(len(self.texts))
-        np.add.at(natural, self.letters.itself.item, each_letter)
+        np.add.at(natural, self.letters.itself.item, self.letters.log_chances(self.letters.itself))
         by_count = CountChances.of(self.counts, self.clean)
         each = np.log(rates.without(self._own(), self.cause)) + rates.strays(self.stray) + self.chance
         each += self._sources(natural, by_count)
@@ -168,18 +158,17 @@ class Column:
         np.logaddexp.at(by_known, self.seen[known], each[known])
         np.logaddexp.at(by_new, self.seen[~known], each[~known])
         again = np.where(self.counts < FREQUENT, by_new + (self.counts - 1) * math.log(AGAIN), -np.inf)
-        slipped, default = np.logaddexp(_log_times(self.counts, by_known), again), self._log_default(rates)
+        slipped = np.logaddexp(_log_times(self.counts, by_known), again)
+        # The expected number of placeholders with this text and count.
+        default = (
+            self.default + math.log(rates.defaults / (_power(rates.cells) + 1)) - _power(self.counts) * math.log(2)
+        )
         odds = np.logaddexp(slipped, default) - self._log_meant(natural, by_count)
         self.clean = 1 / (1 + np.exp(np.clip(odds, -700, 700)))
         self.is_default = default > slipped
         total = np.logaddexp(by_known, by_new)
         self.share = np.exp(each - np.maximum(total, -1e6)[self.seen]) * (1 - self.clean[self.seen])
         self.share[self.is_default[self.seen]] = 0.0
-
-    def _log_default(self, rates: Rates) -> NDArray[np.float64]:
-        """Log of the expected number of placeholders with this text and count, (T,)."""
-        powers = _power(rates.cells) + 1
-        return self.default + math.log(rates.defaults / powers) - _power(self.counts) * math.log(2)
 
     def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
         """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
@@ -201,11 +190,10 @@ class Column:
         as_often = often[self.known] == often[self.seen]
         later = (often[self.known] < often[self.seen]) | (as_often & (natural[self.known] <= natural[self.seen]))
         source[known & later] = -np.inf
-        if self._meant_letters is not None and self._seen_letters is not None:
-            gain = np.bincount(self._meant_letters.item, self.letters.log_chances(self._meant_letters))
-            gain -= np.bincount(self._seen_letters.item, self.letters.log_chances(self._seen_letters))
+        if self._changes:
+            meant, seen = (np.bincount(each.item, self.letters.log_chances(each)) for each in self._changes)
             once = by_count(np.ones(1, dtype=np.int64))[0]
-            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + gain
+            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + (meant - seen)
         return source
 
     def caused(self) -> NDArray[np.float64]:

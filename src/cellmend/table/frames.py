@@ -121,7 +121,7 @@ class Frame:
         if self.places is not None:
             changes = {self.places[position]: change for position, change in changes.items()}
         if self.is_array or self.gives_pandas:
-            written = np.array(self.native) if self.is_array else self.native.copy()
+            written: Any = np.array(self.native) if self.is_array else self.native.copy()
             for position, change in changes.items():
                 if self.is_array:
                     written[change.rows, position] = change.cells(lambda new: _as_numpy(new, written.dtype))

@@ -89,14 +89,8 @@ class Letters:
         for order, (own, prior) in enumerate(zip(hashes, context_hashes, strict=True)):
             letters, contexts = self._known[order]
             pairs, times, context_pairs, context_times = self._pairs[order]
-            found.append(
-                (
-                    _places_of(own, letters),
-                    _places_of(prior, contexts),
-                    _counts_of(own ^ mixed, pairs, times),
-                    _counts_of(prior ^ mixed, context_pairs, context_times),
-                )
-            )
+            of_owner = _counts_of(own ^ mixed, pairs, times), _counts_of(prior ^ mixed, context_pairs, context_times)
+            found.append((_places_of(own, letters), _places_of(prior, contexts), *of_owner))
         parts = [np.stack(each) for each in zip(*found, strict=True)]
         return Looked(parts[0], parts[1], parts[2], parts[3], owner, item)
 
@@ -107,8 +101,7 @@ class Letters:
         self._tables = []
         for order in range(CONTEXT + 1):
             place, at = self._places[order]
-            counts = np.bincount(place, of_letter)
-            totals = np.bincount(at, of_letter)
+            counts, totals = np.bincount(place, of_letter), np.bincount(at, of_letter)
             kinds = np.bincount(self._context_of[order], np.minimum(counts, 1.0), minlength=len(totals))
             self._tables.append((np.append(counts, 0.0), np.append(totals, 0.0), np.append(kinds, 0.0)))
         levels = self._levels(self.itself)

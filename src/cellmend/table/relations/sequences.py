@@ -104,11 +104,8 @@ def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -
     quantity = learn_quantity(column.name, np.concatenate(known), is_date=column.kind == DATE)
     signal = learn_signal(known, quantity.unit)
     numbers = np.concatenate(known)
-    if (
-        not signal.rises
-        and (numbers == np.round(numbers)).all()
-        and len(np.unique(numbers)) > NEARLY_ALL * len(numbers)
-    ):
-        return None  # identifiers
+    are_whole, different = (numbers == np.round(numbers)).all(), len(np.unique(numbers))
+    if not signal.rises and are_whole and different > NEARLY_ALL * len(numbers):  # identifiers
+        return None
     odd = sum(len(odd_cells(own, signal, quantity.unit)) for own in known)
     return Series(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
