@@ -18,7 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.judged import Judged, Marks, log_odds
 from cellmend.posterior.known import Floats
-from cellmend.table.readtable import DOUBTFUL
+from cellmend.table.readtable import DOUBTFUL, MOST
 
 TREES = 100  # more say the same
 TRIED = 0.4  # of all traits at each branch: many say nothing of this table
@@ -27,7 +27,6 @@ OTHERS = 2  # cells that nobody decided, for each single cell that somebody did,
 UNDECIDED = 0.1  # of a decision, that such a verdict counts for
 DOUBT = 0.5  # decisions in thought beside those that are counted
 NOTHING_AGAINST = -1.0  # least log odds of before: what the model does not know it cannot speak for
-SUREST = 0.99  # what trees alone can make of a cell: they saw a few hundred others at most
 # Of the odds after: a constant, the weight of the odds before, and that of the trees. A handful of decisions moves them
 # from START by about SPREAD; the suspicion of before is calibrated already.
 START, SPREAD = np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.25, 1.0])
@@ -178,7 +177,7 @@ def _keys(column: int, marks: Marks) -> list[Key]:
 
 def _parts(before: Floats, learned: Floats) -> Floats:
     """What the odds that a cell is wrong are made of, (..., 3)."""
-    trees = log_odds(np.clip(learned, 1 - SUREST, SUREST))
+    trees = log_odds(np.clip(learned, 1 - MOST, MOST))  # they saw a few hundred others at most
     return np.stack([np.ones_like(before), np.maximum(before, NOTHING_AGAINST), trees], axis=-1)
 
 

@@ -19,8 +19,6 @@ from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
 
-FEWEST = 2  # cells: one alone is no contradiction
-
 
 @dataclass(frozen=True)
 class Contradiction:
@@ -78,7 +76,7 @@ def _broken(
     breaks, columns = relation.breaks(table), sorted(table.names.index(name) for name in relation.columns)
     doubts = suspicion[breaks.rows][:, columns]  # (n, columns)
     chances = np.maximum(breaks.chances, doubts.sum(axis=1)).clip(max=SUREST)
-    probable = (chances >= LEAST_FLAGGED) & ((doubts > 0).sum(axis=1) >= FEWEST)  # or the row is an exception
+    probable = (chances >= LEAST_FLAGGED) & ((doubts > 0).sum(axis=1) > 1)  # or the row is an exception
     for at in np.flatnonzero(probable).tolist():
         row, own = int(breaks.rows[at]), {place: d for place, d in zip(columns, doubts[at].tolist(), strict=True) if d}
         names = tuple(table.names[place] for place in own)

@@ -113,11 +113,8 @@ def explain_by_network(expected: Expectation, suspicion: float, words: Wording) 
     expected = _within_reach(expected, column)
     value = words.table.cell(expected.row, column.name)
     given = [words.neighbour(expected.row, other) for other in expected.matter]
-    low, high = _bounds(expected, column, words)
-    repair, why = (
-        words.write(column, expected.repair),
-        say_why(column.name, value, _usual(expected, column, words), given),
-    )
+    (low, high), repair = _bounds(expected, column, words), words.write(column, expected.repair)
+    why = say_why(column.name, value, _usual(expected, column, words), given)
     return Finding(expected.row, column.name, value, suspicion, repair, low, high, why, named.UNLIKE_ROW, suspicion)
 
 

@@ -41,8 +41,8 @@ SMOOTH = 0.1  # of the values with a power of two of cells, as many have half an
 AGAIN = 0.2  # that a slip that was made is made again in the same way
 SIBLINGS = 0.5  # of new values are like another one but for a number, a digit or a letter of a code, or style
 STRANGERS = 50  # words that programs leave in columns of any kind
-ANY_WORD, ALPHABET = 0.1, 26.0  # of new values are words of which any letter may follow any other
-BORROWED = 0.1  # of new values stand in other columns too
+ALPHABET = 26.0  # letters, of which any may follow any other in words of another language
+FOREIGN = 0.1  # of new values are such words, and as many stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
@@ -177,7 +177,7 @@ class Column:
         known = self.known >= 0
         np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]])
         shared = self.elsewhere / max(self.elsewhere.sum(), 1.0)
-        likely = values * ((1 - SIBLINGS) * np.exp(natural) + self.any_word + BORROWED * shared) + SIBLINGS * sibling
+        likely = values * ((1 - SIBLINGS) * np.exp(natural) + self.any_word + FOREIGN * shared) + SIBLINGS * sibling
         plain = PLAIN * np.exp(self.default)
         return np.log(by_count(self.counts)) + np.log(likely + plain + TINY)
 
@@ -267,7 +267,7 @@ def _any_word(texts: Sequence[str]) -> NDArray[np.float64]:
     """The chance of each text as a word of any language, (T,); what has few letters is a number or a code."""
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     letters = np.array([sum(letter.isalpha() for letter in text) for text in texts])
-    return np.where(letters >= FEWEST_LETTERS, ANY_WORD * ALPHABET**-lengths, 0.0)
+    return np.where(letters >= FEWEST_LETTERS, FOREIGN * ALPHABET**-lengths, 0.0)
 
 
 def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:

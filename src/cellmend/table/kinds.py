@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, SchemaWarning, did_you_mean
-from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, ENOUGH, MOSTLY, RARE
+from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, RARE
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
 from cellmend.table.values import LARGEST_EXACT_WHOLE, family, plain, readable
 
@@ -169,7 +169,7 @@ def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
     usual = np.bincount(lengths, weights=counts).argmax()
     of_usual = lengths == usual
     rounded = np.mean([number.endswith("00") for number, own in zip(written, of_usual, strict=True) if own])
-    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= BUT_FOR_ERRORS * counts.sum() and rounded < 0.8)
+    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= BUT_FOR_ERRORS * counts.sum() and rounded < BY_FAR)
 
 
 def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:

@@ -124,26 +124,16 @@ def _runs(columns: list[_Seen | None], offset: int, rows: int) -> Shifts:
     return Shifts(np.where(first >= 0, offset, 0), first, last, score)
 
 
-class _Counted(NamedTuple):
-    """Texts or shapes of a column."""
-
-    values: pa.Array  # different ones
-    place: NDArray[np.int64]  # (N,) which of them each cell has
-    counts: NDArray[np.int64]  # how many cells have each
-
-    def counts_of(self, values: pa.Array) -> NDArray[np.int64]:
-        """How many cells of this column have each of these."""
-        at = pc.index_in(values, value_set=self.values).fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.where(at >= 0, self.counts[at], 0)
-
-
 @dataclass(frozen=True)
 class _Seen:
     """A column as its different texts and their shapes."""
 
-    texts: _Counted
-    shapes: _Counted
+    texts: pa.Array  # different ones
+    place: NDArray[np.int64]  # (N,) which of them each cell has
+    counts: NDArray[np.int64]  # cells of each text
+    shapes: pa.Array  # different ones
     shape_of: NDArray[np.int64]  # for each text
+    alike: NDArray[np.int64]  # cells of each shape
     once: NDArray[np.int64]  # texts of each shape that stand in one cell
     different: NDArray[np.int64]  # texts of each shape
     empty: NDArray[np.bool_]  # for each text
@@ -168,9 +158,12 @@ class _Seen:
         lengths = np.bincount(shape_of[number], counts[number], minlength=size)
         mostly = 2 * lengths.sum() > counts.sum() - counts[np.asarray(pc.equal(values, ""))].sum()
         return cls(
-            _Counted(values, place, counts),
-            _Counted(coded.dictionary, shape_of[place], np.bincount(shape_of, counts, minlength=size).astype(np.int64)),
+            values,
+            place,
+            counts,
+            coded.dictionary,
             shape_of,
+            np.bincount(shape_of, counts, minlength=size).astype(np.int64),
             np.bincount(shape_of[counts == 1], minlength=size),
             np.bincount(shape_of, minlength=size),
             np.asarray(pc.equal(values, "")),
@@ -186,18 +179,15 @@ class _Seen:
         does a number for one of quantities: whole rows are large or small, and still where they belong.
         """
         if self.quantities and other.quantities and (self.number | self.empty).all():
-            return np.zeros(len(self.texts.place))
-        cells, shape_of = len(self.texts.place), self.shape_of
-        at = pc.index_in(self.shapes.values, value_set=other.shapes.values).fill_null(-1)
-        at = at.to_numpy(zero_copy_only=False)[shape_of]
-        alike, once, different = (
-            np.where(at >= 0, of[at], 0) for of in (other.shapes.counts, other.once, other.different)
-        )
+            return np.zeros(len(self.place))
+        cells, shape_of = len(self.place), self.shape_of
+        at = _places(self.shapes, other.shapes)[shape_of]
+        alike, once, different = (np.append(of, 0)[at] for of in (other.alike, other.once, other.different))
         different = np.maximum(self.different[shape_of], different)
-        own_once = self.once[shape_of] - (self.texts.counts == 1)
-        own_alike = self.shapes.counts[shape_of] - 1
-        there = _log_new_or_known(other.texts.counts_of(self.texts.values), alike, once, different)
-        here = _log_new_or_known(self.texts.counts - 1, own_alike, own_once, different)
+        same = np.append(other.counts, 0)[_places(self.texts, other.texts)]
+        own_once, own_alike = self.once[shape_of] - (self.counts == 1), self.alike[shape_of] - 1
+        there = _log_new_or_known(same, alike, once, different)
+        here = _log_new_or_known(self.counts - 1, own_alike, own_once, different)
         alike = np.where(self.number & other.quantities, other.numbers, alike)
         own_alike = np.where(self.number & self.quantities, self.numbers - 1, own_alike)
         ratio = np.log((alike + 0.5) / (cells + 1.0)) - np.log((own_alike + 0.5) / cells)
@@ -206,7 +196,7 @@ class _Seen:
         if self.numbers and other.numbers and (self.quantities or other.quantities):
             silent |= self.number
         ratio = np.where(silent, np.minimum(ratio, 0.0), ratio)
-        return np.clip(ratio, -MOST_OF_ONE, MOST_OF_ONE)[self.texts.place]
+        return np.clip(ratio, -MOST_OF_ONE, MOST_OF_ONE)[self.place]
 
 
 def _log_new_or_known(
@@ -218,6 +208,11 @@ def _log_new_or_known(
     """
     new = (once + 1.0) / (alike + 2.0)
     return np.log((1 - new) * same / np.maximum(alike, 1) + new / np.maximum(different, 1))
+
+
+def _places(values: pa.Array, known: pa.Array) -> NDArray[np.int64]:
+    """Where each of these values stands among those known, the last place, -1, if nowhere."""
+    return pc.index_in(values, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:

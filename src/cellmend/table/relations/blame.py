@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz.distance import OSA
 
+from cellmend.table.readtable import MOST
 from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
@@ -49,7 +50,7 @@ def blame(
 ) -> list[Blame]:
     """Every column that may be wrong in rows (n,) that each break a formula at least."""
     broken = np.array([formula.broken(values) for formula in formulas])  # (F, n)
-    weights = np.array([math.log(s / (1 - s)) for s in np.minimum(supports, 0.99)])
+    weights = np.array([math.log(s / (1 - s)) for s in np.minimum(supports, MOST)])
     trials = [
         _tried(column, number, formulas, weights, values, quantities)
         for number, formula in enumerate(formulas)

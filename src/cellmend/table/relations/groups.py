@@ -17,8 +17,8 @@ from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import Codes
 
 ROUNDS = 12  # of expectation and maximisation
-FIRST_ERRORS, FIRST_ONE = 0.05, 0.6  # cells that are wrong, and groups that have one true value, with which they begin
-PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen
+FIRST_ONE = 0.6  # of the groups have one true value, with which they begin
+PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen; they begin so, too
 SPREAD = 2.0  # concentration of the values that a group with several has
 WRONG_SPREAD = 20.0  # of its wrong values: more like those of other groups
 ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
@@ -111,7 +111,7 @@ def learn_one_value(grouped: Grouped) -> OneValue:
     counts, sizes = grouped.counts, grouped.sizes
     by_chance = np.add.reduceat(counts * np.log(grouped.usual[grouped.value]), grouped.start)  # (G,)
     several, wrong_values = _log_several(grouped), _log_wrong_values(grouped)
-    errors, shares = FIRST_ERRORS, np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
+    errors, shares = PRIOR_ERRORS, np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
     for _ in range(ROUNDS):
         each = np.log(grouped.usual[grouped.value]) + wrong_values  # (P,) if the pair's value is the true one
         each += _log_errors(sizes[grouped.group] - counts, counts, errors)

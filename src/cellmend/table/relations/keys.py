@@ -21,7 +21,7 @@ from cellmend.table.values import as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
-ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
+SAME_THING = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
 NEIGHBOURS = 5  # rows before, and as many after, that tell where a count was
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
 TELLING = 0.01  # chance that two rows have the same value in a column that tells rows apart
@@ -82,7 +82,7 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
     if ordered is not None:
         copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, SURE, copied)
     copied = copied[repeated]
-    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > ALIKE:
+    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > SAME_THING:
         copied = np.zeros(len(repeated))
     if not (copied > 0).any() and len(repeated) > USUAL * len(counts):
         return None
