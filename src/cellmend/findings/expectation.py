@@ -55,16 +55,12 @@ def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor) -
         top = at_own.topk(min(MOST_NAMED, at_own.shape[-1]), dim=-1)
         for cell, levels, chances in zip(own.tolist(), top.indices.tolist(), top.values.tolist(), strict=True):
             likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
-    places = zip(rows.tolist(), columns.tolist(), strict=True)
-    found = zip(places, *numbers.tolist(), likely, outside.tolist(), strict=True)
-    return [
-        Expectation(row, column, value, mean, least, most, levels, apart)
-        for (row, column), value, mean, least, most, levels, apart in found
-    ]
+    found = zip(rows.tolist(), columns.tolist(), *numbers.tolist(), likely, outside.tolist(), strict=True)
+    return [Expectation(*each) for each in found]
 
 
 @torch.no_grad()
-def log_fits(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], list[float]]:
+def log_fits(network: RVAE, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], list[float]]:
     """How well values that may have been meant fit the rest of their row: log p of each against that of the best."""
     asked = [(row, column, value) for (row, column), values in meant.items() for value in values]
     if not asked:
@@ -74,12 +70,8 @@ def log_fits(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) ->
     best_values = best(network, decoded)
     tried = best_values.clone()
     tried[every, columns] = values.to(tried)
-    logs = [
-        over_networks(
-            network.log_clean(for_each_network(network, Cells(x, torch.ones_like(x, dtype=torch.bool))), decoded)
-        )
-        for x in (tried, best_values)
-    ]
+    whole = [Cells(each, torch.ones_like(each, dtype=torch.bool)) for each in (tried, best_values)]
+    logs = [over_networks(network.log_clean(for_each_network(network, each), decoded)) for each in whole]
     fits: list[float] = (logs[0] - logs[1])[every, columns].tolist()
     found: dict[tuple[int, int], list[float]] = {}
     for (row, column, _), fit in zip(asked, fits, strict=True):

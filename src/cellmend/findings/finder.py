@@ -129,7 +129,7 @@ class Finder:
                         for value in words.read(self.encoder.columns[column], [each.meant]):
                             meant.setdefault((place, column), []).append(value)
                             where.setdefault((place, column), []).append((at, number))
-            for key, fit in log_fits(self.judge.model.network, examined.cells, examined.seen, meant).items():
+            for key, fit in log_fits(self.judge.model.network, examined.seen, meant).items():
                 for (at, number), value in zip(where[key], fit, strict=True):
                     found[at][number] = value
         return found

@@ -148,12 +148,9 @@ class Numbers(Notation):
         """A sentence about the column's units with the most frequent example; "" if it has none."""
         if not any(self.units):
             return ""
-        with_unit = [
-            count * bool((part := split(text)) and part.unit)
-            for text, count in zip(texts, counts.tolist(), strict=True)
-        ]
-        example = texts[int(np.argmax(with_unit))]
-        shown = split(example)
+        parts = [split(text) for text in texts]
+        at = int(np.argmax([bool(part and part.unit) * count for part, count in zip(parts, counts, strict=True)]))
+        example, shown = texts[at], parts[at]
         read = f"; {example.strip()} is read as {_number(shown.number, self.decimal):.15g}" if shown else ""
         named = [unit for unit in self.units if unit]
         some = " in some cells" if "" in self.units else ""
@@ -236,8 +233,7 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     if np.median(np.abs(values)) > LARGEST_EXACT_WHOLE:  # which floats would merge
         return True
     written = [part.number for part in read]
-    codes = np.array([bool(_CODE.fullmatch(number)) for number in written])
-    addresses = np.array([bool(_ADDRESS.fullmatch(number)) for number in written])
+    codes, addresses = (np.array([bool(each.fullmatch(n)) for n in written]) for each in (_CODE, _ADDRESS))
     spaced = [re.sub(rf"[{SPACES}]", "", number) if number.isascii() else "" for number in written]
     phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
     phones = phones and all(number.isdigit() for number in spaced)

@@ -21,14 +21,8 @@ from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.schema import IGNORE, Schema
 
-RELATIONS: dict[str, type[Relation]] = {
-    "arithmetic": Arithmetic,
-    "constant": Constant,
-    "dependency": Dependency,
-    "key": Key,
-    "sequence": Series,
-    "sources": Sources,
-}  # by kind
+SORTS: tuple[type[Any], ...] = (Arithmetic, Constant, Dependency, Key, Series, Sources)
+RELATIONS: dict[str, type[Relation]] = {each.kind: each for each in SORTS}
 
 
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing

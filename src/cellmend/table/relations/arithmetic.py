@@ -113,10 +113,8 @@ def arithmetic_suspects(rules: Sequence[Arithmetic], table: ReadTable) -> list[S
     own = {name: column[rows] for name, column in values.items()}
     errors = np.array([min(1 - rule.doubt, MOST) for rule in rules])
     wrong = np.max(np.where(broken[:, rows], errors[:, None], 0.0), axis=0)  # (n,)
-    found: list[Suspect] = []
-    for each in blame(formulas, [rule.support for rule in rules], own, quantities):
-        found += _told(each, wrong * each.share, rows, rules, table)
-    return found
+    blamed = blame(formulas, [rule.support for rule in rules], own, quantities)
+    return [found for each in blamed for found in _told(each, wrong * each.share, rows, rules, table)]
 
 
 def vouched_cells(rules: Sequence[Arithmetic], table: ReadTable) -> dict[int, Floats]:

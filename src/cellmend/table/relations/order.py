@@ -93,8 +93,8 @@ def _timed_orders(table: ReadTable, schema: Schema) -> list[Order]:
 
 
 def _is_time(table: ReadTable, column: Column) -> bool:
-    number = table.family_of(column.name) == "number"
-    return column.kind == DATE or bool(number and TIME_NAME.search(column.name))
+    is_number = table.family_of(column.name) == "number"
+    return column.kind == DATE or bool(is_number and TIME_NAME.search(column.name))
 
 
 def _may_group(table: ReadTable, name: str) -> bool:

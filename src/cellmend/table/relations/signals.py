@@ -59,13 +59,13 @@ def learn_signal(pieces: list[Floats], unit: float) -> Signal:
     beside = ([np.abs(_side_misses(x, straight=straight)).mean(axis=0) for x in fine] for straight in (False, True))
     level, line = (float(np.median(np.concatenate(misses))) for misses in beside)
     straight, spread = line < level, max(min(level, line), unit / 2, TINY)
-    far = Tail.of(np.concatenate([far_from_both(piece, straight, spread)[1] for piece in fine]))
+    far = Tail.of(np.concatenate([far_from_both(piece, straight, spread) for piece in fine]))
     lengths = np.concatenate([run_lengths(piece)[1] for piece in pieces])
     run, longer = _thinning(lengths)
     runs = float((lengths >= run).sum() / lengths.sum())
     signal = Signal(straight, spread, far, far, run, longer, runs, _direction(pieces))
     calm = [_between(piece, surely(spikes(piece, signal))) for piece in fine]
-    return replace(signal, jumps=Tail.of(np.concatenate([_jumps(piece, spread)[1] for piece in calm])))
+    return replace(signal, jumps=Tail.of(np.concatenate([_jumps(piece, spread) for piece in calm])))
 
 
 def are_regular(pieces: list[Floats]) -> bool:
@@ -100,12 +100,11 @@ def _continued(x: Floats, straight: bool) -> Floats:
     return on
 
 
-def far_from_both(x: Floats, straight: bool, spread: float) -> tuple[Floats, Floats]:
-    """By how much each cell lies from its neighbours on both sides, in one direction, and in local spreads, (n,)."""
+def far_from_both(x: Floats, straight: bool, spread: float) -> Floats:
+    """How many local spreads each cell lies from its neighbours on both sides, in one direction, (n,)."""
     sides = _side_misses(x, straight=straight)
-    same = np.sign(sides[0]) == np.sign(sides[1])
-    miss = np.where(same, np.sign(sides[0]) * np.abs(sides).min(axis=0), 0.0)
-    return miss, np.abs(miss) / local_spread(np.abs(sides).mean(axis=0), spread)
+    miss = np.where(np.sign(sides[0]) == np.sign(sides[1]), np.abs(sides).min(axis=0), 0.0)
+    return miss / local_spread(np.abs(sides).mean(axis=0), spread)
 
 
 def local_spread(misses: Floats, spread: float) -> Floats:
@@ -115,7 +114,7 @@ def local_spread(misses: Floats, spread: float) -> Floats:
 
 def spikes(x: Floats, signal: Signal) -> list[Odd]:
     """Cells far from those before and after them."""
-    _, far = far_from_both(x, signal.straight, signal.spread)
+    far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
     cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > FEW * len(x) else None]
@@ -140,20 +139,20 @@ def _between(x: Floats, cells: Ints) -> Floats:
 # ---------------------------------------------------------------- shifted for a while
 
 
-def _jumps(x: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Steps to each cell after which the level stays as far, and in local spreads, (n,)."""
+def _jumps(x: Floats, spread: float) -> Floats:
+    """Steps to each cell after which the level stays as far, in local spreads, (n,)."""
     step = np.diff(x, prepend=x[:1])
     level = np.pad(median_filter(x, size=min(LEVEL, len(x)), mode="nearest"), LEVEL, mode="edge")
     half = LEVEL // 2
     rise = level[LEVEL + half : LEVEL + half + len(x)] - level[half : half + len(x)]  # cells from here on, those before
-    jump = np.where(np.sign(step) == np.sign(rise), np.sign(step) * np.minimum(np.abs(step), np.abs(rise)), 0.0)
-    return jump, np.abs(jump) / local_spread(np.abs(step), spread)
+    jump = np.where(np.sign(step) == np.sign(rise), np.minimum(np.abs(step), np.abs(rise)), 0.0)
+    return jump / local_spread(np.abs(step), spread)
 
 
 def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
     """Blocks of cells that lie higher or lower than those around them by one amount, without cells that are `gone`."""
     cleared = _between(x, gone)
-    _, far = _jumps(cleared, signal.spread)
+    far = _jumps(cleared, signal.spread)
     chance = signal.jumps.chance(far)
     edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < UNLIKELY))
     edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
