@@ -19,6 +19,7 @@ from cellmend.posterior.rows import ORDER
 from cellmend.posterior.weigher import FAMILIES
 from cellmend.table.priors import MULTIPLIER
 from cellmend.table.readtable import ReadTable
+from cellmend.table.values import Bools, Ints
 
 # Figures that a row has by itself; those of neighbouring rows are not known in a piece of a table.
 OF_ROW = [at for at, name in enumerate((*NAMES, *EXPERTS)) if name not in (*ORDER, *LAYOUT)]
@@ -51,12 +52,12 @@ class Judged:
         return [list(zip(*(each.to_pylist() for each in own), strict=True)) for own in marked]
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Bools:
         """Cells of which something can be learned, (N, D): not empty, and judged by the model."""
         texts = np.stack([column.codes >= 0 for column in self.columns], axis=1)
         return texts if self.posterior is None else texts & self.posterior.observed
 
-    def traits(self, rows: NDArray[np.int64]) -> Floats:
+    def traits(self, rows: Ints) -> Floats:
         """The evidence of the cells of these rows, (n, D, traits), the log odds of suspicion first."""
         own = self.suspicion[rows]
         elsewhere = np.log1p(own.sum(axis=1, keepdims=True) - own)

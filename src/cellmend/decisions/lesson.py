@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.ensemble import ExtraTreesClassifier
 
@@ -19,6 +18,7 @@ from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.judged import Judged, Marks, log_odds
 from cellmend.posterior.known import Floats
 from cellmend.table.readtable import DOUBTFUL, MOST
+from cellmend.table.values import Bools
 
 TREES = 100  # more say the same
 TRIED = 0.4  # of all traits at each branch: many say nothing of this table
@@ -56,7 +56,7 @@ class Example:
         return cls(place, tuple(traits.tolist()), marks, wrong)
 
 
-def undecided(judged: Judged, decided: NDArray[np.bool_]) -> list[Example]:
+def undecided(judged: Judged, decided: Bools) -> list[Example]:
     """Some cells of kinds of which none was decided, with the verdict of the model.
 
     None if only whole rows were decided, which are a fair sample already.

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.model.judge import SUREST
 from cellmend.settings import LEAST_FLAGGED, Spans
@@ -18,6 +17,7 @@ from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
+from cellmend.table.values import Floats
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ def spans_of(contradictions: Sequence[Contradiction]) -> Spans:
 
 
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
-def find_contradictions(
-    relations: Iterable[Relation], table: ReadTable, suspicion: NDArray[np.float64]
-) -> list[Contradiction]:
+def find_contradictions(relations: Iterable[Relation], table: ReadTable, suspicion: Floats) -> list[Contradiction]:
     """The contradictions in a table, from the suspicion of its cells, (N, D); no cell is in two of them.
 
     Cells that are beyond doubt, as those of which a person said that they are right, are in none.
@@ -69,9 +67,7 @@ def find_contradictions(
     return [each for row in sorted(by_row) for each in _apart(by_row[row].values())]
 
 
-def _broken(
-    relation: Arithmetic | Dependency, table: ReadTable, suspicion: NDArray[np.float64]
-) -> Iterable[Contradiction]:
+def _broken(relation: Arithmetic | Dependency, table: ReadTable, suspicion: Floats) -> Iterable[Contradiction]:
     """Of the rows that break a relation; only one of their cells is wrong, so that their suspicions add up."""
     breaks, columns = relation.breaks(table), sorted(table.names.index(name) for name in relation.columns)
     doubts = suspicion[breaks.rows][:, columns]  # (n, columns)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.errors import SettingError, did_you_mean
@@ -29,6 +28,7 @@ from cellmend.table.causes.named import DEFAULT
 from cellmend.table.readtable import Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.texts import Unread
+from cellmend.table.values import Bools, Floats
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 
@@ -51,13 +51,13 @@ class Finder:
         repaired = self.repair(encoded, found, impute=impute)
         return Mended(encoded.table, suspicion, found, repaired, contradictions)
 
-    def _contradictions(self, encoded: EncodedTable, suspicion: NDArray[np.float64]) -> list[Contradiction]:
+    def _contradictions(self, encoded: EncodedTable, suspicion: Floats) -> list[Contradiction]:
         """Cells of which one is wrong, whichever; none where the network speaks alone."""
         if not self.judge.weighs(encoded):
             return []
         return find_contradictions(self.judge.model.reader.relations, encoded.table, suspicion)
 
-    def find(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
+    def find(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
         table, settings = encoded.table, self.judge.settings
         refuse_unknown(settings.protect, table.names)
@@ -76,9 +76,7 @@ class Finder:
         found = in_keeping(found, table, rules)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
-    def _verdicts(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
-    ) -> list[Verdict]:
+    def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
         """What all evidence says of the flagged cells, (N, all columns)."""
         asked, hypotheses, figures = self.hypotheses(encoded, suspicion, flagged, words)
         posterior = self.judge.posterior(encoded)
@@ -91,8 +89,8 @@ class Finder:
         return found
 
     def hypotheses(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
-    ) -> tuple[list[Asked], list[list[Hypothesis]], list[NDArray[np.float64]]]:
+        self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording
+    ) -> tuple[list[Asked], list[list[Hypothesis]], list[Floats]]:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
         collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
@@ -100,7 +98,7 @@ class Finder:
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)
 
-    def asked(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Asked]:
+    def asked(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Asked]:
         """The flagged cells, (N, all columns), with what experts and the network say of each."""
         experts: dict[tuple[int, int], list[Suspect]] = {}
         for each in encoded.table.suspects:
@@ -178,7 +176,7 @@ class Finder:
         }
 
     def _expectations(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]
+        self, encoded: EncodedTable, suspicion: Floats, flagged: Bools
     ) -> dict[tuple[int, int], Expectation]:
         """What the network expects at each flagged cell of the model, by row and place in the table."""
         positions = self.encoder.positions

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.findings.contradictions import Contradiction
 from cellmend.table.causes.named import UNLIKE_ROW
 from cellmend.table.frames import Frame
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import as_text
+from cellmend.table.values import Floats, as_text
 
 FINDINGS = pa.schema(
     [
@@ -60,7 +59,7 @@ class Mended:
     """All that was found in a table, and the table repaired."""
 
     table: ReadTable
-    matrix: NDArray[np.float64]  # (rows, columns) suspicion of every cell
+    matrix: Floats  # (rows, columns) suspicion of every cell
     found: Sequence[Finding]
     repaired: Any  # of the user's kind
     contradictions: Sequence[Contradiction] = ()  # that are among what was found, in the order of their numbers

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.decisions.asking import ask_cells, ask_rows, kinds_of
 from cellmend.decisions.decision import Decision
@@ -17,7 +16,7 @@ from cellmend.findings.finder import Finder
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.judge import Judge
 from cellmend.model.model import Model
-from cellmend.table.values import as_text
+from cellmend.table.values import Floats, as_text
 
 QUESTIONS = pa.schema(
     [
@@ -70,7 +69,7 @@ def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> p
 
 
 def _found(
-    finder: Finder, encoded: EncodedTable, suspicion: NDArray[np.float64], cells: Sequence[tuple[int, int]]
+    finder: Finder, encoded: EncodedTable, suspicion: Floats, cells: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], str | None]:
     """What these cells should be, if they are wrong."""
     flagged = np.zeros(suspicion.shape, dtype=bool)
@@ -101,7 +100,7 @@ def learn_decisions(
 
 
 def _guesses(
-    judge: Judge, encoded: EncodedTable, suspicion: NDArray[np.float64], decisions: Sequence[Decision]
+    judge: Judge, encoded: EncodedTable, suspicion: Floats, decisions: Sequence[Decision]
 ) -> dict[tuple[int, str], str | None]:
     """The repairs that the model had for the decided cells before anything was taught."""
     places = {name: place for place, name in enumerate(encoded.table.names)}

@@ -10,7 +10,6 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
@@ -19,6 +18,7 @@ from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
 from cellmend.table.priors import ENOUGH
 from cellmend.table.texts import alike_until
+from cellmend.table.values import Ints
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
 CODE_LETTERS = 3  # or fewer in a word, or digits, make it a code
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     meant: str
 
 
-def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) -> set[tuple[int, int]]:
+def near_pairs(texts: Sequence[str], counts: Ints, asked: int = 0) -> set[tuple[int, int]]:
     """Pairs of texts of which the first may be the second, misspelled: they differ in little.
 
     The first is one of the texts from the place `asked` on.
@@ -71,7 +71,7 @@ def _keys(text: str) -> set[str]:
     return without | {text} | {f"\0{kind}{key}" for kind, key in enumerate(other)}
 
 
-def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+def _far_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
     """Rare texts and frequent ones that differ in several letters, if there are not too many that were learned."""
     learned = counts[:asked] if asked else counts
     frequent = np.flatnonzero(counts >= FREQUENT)
@@ -87,7 +87,7 @@ def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> s
     return {(int(rare[one]), int(frequent[other])) for one, other in zip(*np.nonzero(close), strict=True)}
 
 
-def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+def _garbled_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
     """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
     usual = np.flatnonzero(counts >= ENOUGH)
     usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
@@ -25,7 +24,7 @@ from cellmend.table.packing import unpack, unpack_fields
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.texts import Words
-from cellmend.table.values import family, plain
+from cellmend.table.values import Ints, family, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
 FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
@@ -125,7 +124,7 @@ class Checks:
         return cls(texts, unpack(dict[str, tuple[str, ...]], entries["numbers"]))
 
 
-def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], NDArray[np.int64]]:
+def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], Ints]:
     """The different texts of a column, none if it is no text, and which of them each row has, -1 for a gap."""
     column = table.arrow[name] if isinstance(table.notations.get(name), Dates) else table.understood[name]
     if family(column.type) != "text":

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.table.priors import BY_FAR, MOSTLY
 from cellmend.table.texts import MISSING_NUMBERS, Notation, count_cells, said_texts
+from cellmend.table.values import Bools, Floats, Ints
 
 NOON, DAY = 720, 1440  # minutes
 MORNING, EVENING = str.maketrans("pP", "aA"), str.maketrans("aA", "pP")
@@ -43,7 +43,7 @@ class Clocks(Notation):
     padded: bool = True  # 07:10, not 7:10
     seconds: bool = False
 
-    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
         """Minutes since midnight; a clock among other words is read, but strange.
 
         >>> minutes, strange = Clocks(" a.m.").numbers_in(["7:10 p.m.", "12/02/2011 6:55 a.m.", "late"])
@@ -95,7 +95,7 @@ def clock_in(text: str) -> Clock | None:
     )
 
 
-def learn_clocks(levels: Sequence[str], counts: NDArray[np.int64]) -> Clocks | None:
+def learn_clocks(levels: Sequence[str], counts: Ints) -> Clocks | None:
     """How a column writes times of day; None if it does not."""
     texts = said_texts(levels, counts)
     if not any(":" in text for text, _ in texts[:20]):

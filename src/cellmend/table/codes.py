@@ -10,12 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cellmend.table.kinds import FEW_TEXT_LEVELS
 from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, ENOUGH, MOSTLY, RARE, TOGETHER
 from cellmend.table.texts import count_cells, form_of, said_texts
+from cellmend.table.values import Ints
 
 MOST_BEYOND = 0.1  # letters beyond f for one up to f: slips have three
 A_FORM = 0.03  # of the cells look alike and are no numbers: then the column holds more than numbers
@@ -29,7 +27,7 @@ _WHOLE = re.compile(r"\d+(?:\.0*)?")
 _LETTERED = re.compile(r"(?=\D*\d)(?=[\d\W_]*[^\W\d_])[\w.:/-]+")
 
 
-def are_hexadecimal(levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
+def are_hexadecimal(levels: Sequence[str], counts: Ints) -> bool:
     """Are these hexadecimal ids, UUIDs or hashes, of which 1234e567 is no number? They are of one length.
 
     >>> are_hexadecimal(["12345678", "1234e567", "9f215678"], np.array([1, 1, 1]))
@@ -51,7 +49,7 @@ def are_hexadecimal(levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
     return lengths.most_common(1)[0][1] >= BUT_FOR_ERRORS * cells
 
 
-def are_named_codes(levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
+def are_named_codes(levels: Sequence[str], counts: Ints) -> bool:
     """In a column that is called a code: are these whole numbers, with a few letters at most, that come again?
 
     Numbers of which most are different are identifiers. Those stay numbers: their order may tell which are wrong.
@@ -91,7 +89,7 @@ def hold_codes(others: Mapping[str, int], numbers: Mapping[str, int]) -> bool:
     return related >= max(TOGETHER, RELATED * cells, MORE_THAN_CHANCE * found * (found - 1) * same)
 
 
-def _said(levels: Sequence[str], counts: NDArray[np.int64]) -> Counter[str]:
+def _said(levels: Sequence[str], counts: Ints) -> Counter[str]:
     """How often each text stands, but for words for what is missing."""
     said = said_texts(levels, counts)
     return count_cells((text for text, _ in said), (count for _, count in said))

@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.priors import USUAL
 from cellmend.table.texts import MISSING_NUMBERS, Notation, form_of, said_texts
-from cellmend.table.values import as_text, shortened
+from cellmend.table.values import Bools, Floats, Ints, as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one
 LOOKED_AT = 1000  # different texts from which the form of dates is told
@@ -46,7 +45,7 @@ class Dates(Notation):
         """Days since 1970, also of a column in a type for dates."""
         return days_of(column) if pa.types.is_temporal(column.type) else super().understand(column)
 
-    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
         """Days since 1970, by the first form that fits.
 
         >>> Dates("%d.%m.%Y", others=("%Y-%m-%d",)).numbers_in(["02.01.1970", "32.01.1970", "1970-01-02"])
@@ -99,7 +98,7 @@ def _date_and_time(form: str) -> tuple[str, str]:
     return form[: time.start()], form[time.start() :]  # type: ignore[union-attr]
 
 
-def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Dates | None:
+def learn_dates(levels: Sequence[str], counts: Ints, *, least: float) -> Dates | None:
     """The form that most cells have, and others; of 3/4/2024 the day is first unless some cell says otherwise."""
     texts = said_texts(levels, counts)[:LOOKED_AT]
     if not any(re.search(r"\d[-/. ,]|^\d{8}$", text) for text, _ in texts[:20]):

@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.table.candidates import FREQUENT, known_pairs, near_pairs, new_pairs, window
 from cellmend.table.causes import NEVER, SELDOM, SLIPS
@@ -28,6 +27,7 @@ from cellmend.table.causes.slips import undo_framed
 from cellmend.table.letters import Letters
 from cellmend.table.priors import A_PART, MOST_KEPT
 from cellmend.table.siblings import Siblings
+from cellmend.table.values import Floats, Ints
 
 ROUNDS = 6  # of expectation and maximisation
 USUAL_RATE = 0.002  # of a cause, before anything is seen
@@ -66,19 +66,19 @@ class Verdict(NamedTuple):
 class Rates:
     """How often each cause acts in a column and in its table, and which letters stray into texts."""
 
-    column: NDArray[np.float64]  # (C,) cells of the column that each cause spoiled
-    table: NDArray[np.float64]  # (C,) cells of the table
+    column: Floats  # (C,) cells of the column that each cause spoiled
+    table: Floats  # (C,) cells of the table
     cells: int
     table_cells: int
     letters: Mapping[int, float]  # how many cells have this letter too many or in place of another
     defaults: float = USUAL_DEFAULTS  # that a column of the table is expected to have
 
-    def without(self, own: NDArray[np.float64], cause: NDArray[np.int64]) -> NDArray[np.float64]:
+    def without(self, own: Floats, cause: Ints) -> Floats:
         """The rate of these causes by all cells but `own` of them, (P,)."""
         whole = (np.maximum(self.table[cause] - own, 0.0) + ONCE[cause]) / (self.table_cells + 1 / USUAL_RATE)
         return (np.maximum(self.column[cause] - own, 0.0) + TABLE_WEIGHT * whole) / (self.cells + TABLE_WEIGHT)
 
-    def strays(self, letters: NDArray[np.int64]) -> NDArray[np.float64]:
+    def strays(self, letters: Ints) -> Floats:
         """How much likelier than any other letter each of these strays, as a log, (P,); 0 for none."""
         total = sum(self.letters.values())
         found, place = np.unique(letters, return_inverse=True)
@@ -109,10 +109,10 @@ class Column:
     def __init__(
         self,
         texts: list[str],
-        counts: NDArray[np.int64],
-        elsewhere: NDArray[np.float64],
+        counts: Ints,
+        elsewhere: Floats,
         strangers: Collection[str] = (),
-        clean: NDArray[np.float64] | None = None,
+        clean: Floats | None = None,
     ) -> None:
         self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
         asked = 0 if clean is None else len(clean)
@@ -170,7 +170,7 @@ class Column:
         self.share = np.exp(each - np.maximum(total, -1e6)[self.seen]) * (1 - self.clean[self.seen])
         self.share[self.is_default[self.seen]] = 0.0
 
-    def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+    def _log_meant(self, natural: Floats, by_count: CountChances) -> Floats:
         """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
         values = self.clean.sum() + TINY
         sibling = self.siblings.expected(self.clean)
@@ -181,7 +181,7 @@ class Column:
         plain = PLAIN * np.exp(self.default)
         return np.log(by_count(self.counts)) + np.log(likely + plain + TINY)
 
-    def _sources(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+    def _sources(self, natural: Floats, by_count: CountChances) -> Floats:
         """Log of in how many cells what a pair says was meant, (P,)."""
         known = self.known >= 0
         source = np.log((self.counts * self.clean)[self.known] + TINY)
@@ -196,11 +196,11 @@ class Column:
             source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + (meant - seen)
         return source
 
-    def caused(self) -> NDArray[np.float64]:
+    def caused(self) -> Floats:
         """Cells that each pair explains and that are surely wrong, (P,)."""
         return np.where(self.clean[self.seen] < UNSURE, self.share * self.counts[self.seen], 0.0)
 
-    def _own(self) -> NDArray[np.float64]:
+    def _own(self) -> Floats:
         """Cells that each pair's text adds to the count of the pair's cause, (P,)."""
         key = self.seen * len(SLIPS) + self.cause
         return np.bincount(key, self.caused(), minlength=1)[key] if len(key) else np.zeros(0)
@@ -227,10 +227,10 @@ class Column:
 class CountChances:
     """How often values of a column stand: shares by powers of two, learned with one value of prior."""
 
-    share: NDArray[np.float64]
+    share: Floats
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], clean: NDArray[np.float64]) -> CountChances:
+    def of(cls, counts: Ints, clean: Floats) -> CountChances:
         """From counts and how probably each is that of a value.
 
         >>> CountChances.of(np.array([1, 4, 5, 6]), np.array([0.0, 1.0, 1.0, 1.0])).share.round(3)
@@ -241,7 +241,7 @@ class CountChances:
         beside = np.pad(own, 1, mode="edge")
         return cls((1 - 2 * SMOOTH) * own + SMOOTH * (beside[:-2] + beside[2:]))
 
-    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def __call__(self, counts: Ints) -> Floats:
         """The chance of each count."""
         power = np.minimum(_power(counts), len(self.share) - 1)
         return self.share[power] / 2.0**power
@@ -251,7 +251,7 @@ def _power(counts: Any) -> Any:
     return np.log2(counts).astype(np.int64)
 
 
-def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: Collection[str]) -> NDArray[np.float64]:
+def default_chances(texts: Sequence[str], counts: Ints, strangers: Collection[str]) -> Floats:
     """Log chance of each text as a default, (T,); in a column where many texts look so, none is one.
 
     >>> default_chances(["Ulm", "Bonn", "-1"], np.array([5, 5, 2]), ["Bonn"]).round(1).tolist()
@@ -263,14 +263,14 @@ def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: 
     return np.full(len(texts), NEVER) if counts[chances > NEVER].sum() > USUAL_FRAME * counts.sum() else chances
 
 
-def _any_word(texts: Sequence[str]) -> NDArray[np.float64]:
+def _any_word(texts: Sequence[str]) -> Floats:
     """The chance of each text as a word of any language, (T,); what has few letters is a number or a code."""
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     letters = np.array([sum(letter.isalpha() for letter in text) for text in texts])
     return np.where(letters >= FEWEST_LETTERS, FOREIGN * ALPHABET**-lengths, 0.0)
 
 
-def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_times(counts: Ints, expected: Floats) -> Floats:
     """Log chance that a slip expected so often, as a log, is made so many times.
 
     It is made once and at times again; or it is a habit, and its own rate differs from that of its cause.
@@ -281,7 +281,7 @@ def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDAr
     return np.where((counts > 1) & (expected > -np.inf), np.logaddexp(again, habit), again)
 
 
-def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _first_guess(near: set[tuple[int, int]], counts: Ints) -> Floats:
     """How probably each text was meant, by how often it stands and how often others that are like it do, (T,)."""
     most = np.ones(len(counts))
     for seen, meant in near:
@@ -289,7 +289,7 @@ def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArr
     return counts / (counts + most)
 
 
-def _unframed(texts: Sequence[str]) -> NDArray[np.float64]:
+def _unframed(texts: Sequence[str]) -> Floats:
     """Less trust at first in texts with signs around them, unless it is the column's way, (T,)."""
     framed = np.array([any(undo_framed(text)) for text in texts])
     return np.where(framed & (framed.mean() < USUAL_FRAME), FRAMED_TRUST, 1.0)

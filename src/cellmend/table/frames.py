@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from cellmend.errors import TableError
-from cellmend.table.values import LARGEST_EXACT_WHOLE, family, level_text
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Bools, Floats, family, level_text
 
 
 @dataclass(frozen=True)
 class Change:
     """New cells for one column: numbers in the user's units, or numbers of levels."""
 
-    rows: NDArray[np.bool_]  # (N,) which cells
-    values: NDArray[np.float64]  # one for each of them
+    rows: Bools  # (N,) which cells
+    values: Floats  # one for each of them
     levels: tuple[Any, ...] | None  # None: the values are the numbers themselves
 
     @classmethod
-    def to_cells(cls, rows: NDArray[np.bool_], cells: Sequence[Any]) -> Change:
+    def to_cells(cls, rows: Bools, cells: Sequence[Any]) -> Change:
         """New cells as they are, one for each of the rows."""
         return cls(rows, np.arange(len(cells), dtype=np.float64), tuple(cells))
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, SchemaWarning, did_you_mean
 from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, RARE
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import LARGEST_EXACT_WHOLE, family, plain, readable
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Ints, family, plain, readable
 
 # The rules of inference, in one place; docs/schema.md says them in words.
 FEW_VALUES = 20  # whole numbers with at most this many distinct values are codes or levels
@@ -36,11 +35,7 @@ _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def resolve_schema(
-    table: pa.Table,
-    given: Schema | Mapping[Any, Any] | None,
-    *,
-    all_real: bool = False,
-    dates: Container[str] = (),
+    table: pa.Table, given: Schema | Mapping[Any, Any] | None, *, all_real: bool = False, dates: Container[str] = ()
 ) -> Schema:
     """The schema to fit with: inferred from the table, overruled by what the user gave.
 
@@ -155,7 +150,7 @@ def names_a_code(name: str) -> bool:
     return parts[-1] in _CODE_ENDS or any(part in _CODE_WORDS or _GLUED.search(part) for part in parts)
 
 
-def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
+def are_codes(written: Sequence[str], counts: Ints) -> bool:
     """Are whole numbers, as written, codes? They have five digits or more, all as many, and stand in many cells each.
 
     Prices and incomes come in many lengths, or are rounded and end in zeros.

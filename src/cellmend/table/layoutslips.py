@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.priors import A_PART, BUT_FOR_ERRORS, ENOUGH, FEW, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.texts import MISSING_NUMBERS, holds_text
-from cellmend.table.values import family
+from cellmend.table.values import Bools, Floats, Ints, family
 
 FEWEST_NAMED = 2  # cells that are the name of their own column, in a header
 DIFFERENT = 2 / 3  # of the words of such a row differ: a word for what is missing is the same everywhere
@@ -40,7 +39,7 @@ _SHAPES = (
 )
 
 
-def header_rows(table: pa.Table) -> NDArray[np.bool_]:
+def header_rows(table: pa.Table) -> Bools:
     """Rows that are a header read as data, (N,): the names of their columns again, or words above columns of numbers.
 
     >>> header_rows(pa.table({"city": ["Rome", "City", "Oslo"], "size": ["2.8", "size", "0.7"]})).tolist()
@@ -48,7 +47,7 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
     """
     rows = table.num_rows
     named, worded, numeric, filled = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-    words: list[NDArray[np.int64]] = []
+    words: list[Ints] = []
     known = pa.array(sorted(MISSING_NUMBERS))
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not holds_text(column.type) or rows == 0:
@@ -76,10 +75,10 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
 class Shifts(NamedTuple):
     """Which cells of which rows stand in a column that is not theirs."""
 
-    by: NDArray[np.int64]  # (N,) columns that the cells moved by, to the right if positive; 0: none moved
-    first: NDArray[np.int64]  # (N,) the first column whose cell moved, -1 for none
-    last: NDArray[np.int64]  # (N,) the last one
-    log_odds: NDArray[np.float64]  # (N,) how much better the cells fit where they come from
+    by: Ints  # (N,) columns that the cells moved by, to the right if positive; 0: none moved
+    first: Ints  # (N,) the first column whose cell moved, -1 for none
+    last: Ints  # (N,) the last one
+    log_odds: Floats  # (N,) how much better the cells fit where they come from
 
 
 def shifted_rows(table: pa.Table) -> Shifts:
@@ -129,15 +128,15 @@ class _Seen:
     """A column as its different texts and their shapes."""
 
     texts: pa.Array  # different ones
-    place: NDArray[np.int64]  # (N,) which of them each cell has
-    counts: NDArray[np.int64]  # cells of each text
+    place: Ints  # (N,) which of them each cell has
+    counts: Ints  # cells of each text
     shapes: pa.Array  # different ones
-    shape_of: NDArray[np.int64]  # for each text
-    alike: NDArray[np.int64]  # cells of each shape
-    once: NDArray[np.int64]  # texts of each shape that stand in one cell
-    different: NDArray[np.int64]  # texts of each shape
-    empty: NDArray[np.bool_]  # for each text
-    number: NDArray[np.bool_]  # for each text
+    shape_of: Ints  # for each text
+    alike: Ints  # cells of each shape
+    once: Ints  # texts of each shape that stand in one cell
+    different: Ints  # texts of each shape
+    empty: Bools  # for each text
+    number: Bools  # for each text
     numbers: int  # cells that hold one, 0 if most cells hold none
     quantities: bool  # are its cells numbers of many lengths?
 
@@ -172,7 +171,7 @@ class _Seen:
             mostly and bool(lengths.max() < BUT_FOR_ERRORS * lengths.sum()),
         )
 
-    def log_ratio(self, other: _Seen) -> NDArray[np.float64]:
+    def log_ratio(self, other: _Seen) -> Floats:
         """How much better each cell fits the other column than this one, (N,).
 
         A cell does not count for itself in its own column. An empty cell never speaks for another column, and neither
@@ -199,9 +198,7 @@ class _Seen:
         return np.clip(ratio, -MOST_OF_ONE, MOST_OF_ONE)[self.place]
 
 
-def _log_new_or_known(
-    same: NDArray[np.int64], alike: NDArray[np.int64], once: NDArray[np.int64], different: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _log_new_or_known(same: Ints, alike: Ints, once: Ints, different: Ints) -> Floats:
     """The log chance of a text among those of its shape, where `same` of `alike` cells have it.
 
     A text is new as often as those of its shape stand in one cell only (Good and Turing); then it is any of so many.
@@ -210,12 +207,12 @@ def _log_new_or_known(
     return np.log((1 - new) * same / np.maximum(alike, 1) + new / np.maximum(different, 1))
 
 
-def _places(values: pa.Array, known: pa.Array) -> NDArray[np.int64]:
+def _places(values: pa.Array, known: pa.Array) -> Ints:
     """Where each of these values stands among those known, the last place, -1, if nowhere."""
     return pc.index_in(values, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
+def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, Ints]:
     """The different texts of a column without spaces around them, missing ones as "", and which each cell has."""
     type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     texts = pc.fill_null(column.cast(type_).cast(pa.string()), "")

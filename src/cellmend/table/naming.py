@@ -7,21 +7,20 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.dates import Dates
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
 from cellmend.table.priors import LOOKED_AT, MOSTLY
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, Schema
-from cellmend.table.values import codes_of, family, plain
+from cellmend.table.values import Ints, codes_of, family, plain
 
 MOST_NAMES = 3  # columns that name a row
 LONGEST_NAME = 40  # letters on average; longer texts are prose
 GAIN = 1.1  # times as many rows told apart, or a column does not help
 AS_GOOD = 0.95  # of the rows told apart: then a column is not needed
 
-Codes = NDArray[np.int64]
+Codes = Ints
 
 
 def naming_columns(table: ReadTable, schema: Schema, identifiers: Collection[str]) -> list[str]:

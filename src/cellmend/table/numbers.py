@@ -16,13 +16,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.codes import A_FORM, hold_codes
 from cellmend.table.kinds import FEW_TEXT_LEVELS, are_codes
 from cellmend.table.priors import A_PART, ALIKE, BY_FAR, NEARLY_ALL, RARE, USUAL
 from cellmend.table.texts import MISSING_NUMBERS, Notation, Reading, Texts, count_cells, form_of, says_missing
-from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Bools, Floats, Ints, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
 MOST_UNITS = 3  # spellings apart
@@ -101,7 +100,7 @@ class Numbers(Notation):
         is_whole = self.whole and not pc.any(pc.is_nan(found.values)).as_py()
         return Reading(found.values.cast(pa.int64(), safe=False), found.strange) if is_whole else found
 
-    def numbers_in(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
         parts = [split(text) for text in texts]
         numbers = _numbers_of(parts, self.decimal)
         numbers[too_fine(numbers, self.decimals)] = np.nan
@@ -144,7 +143,7 @@ class Numbers(Notation):
         part = split(text) if any(self.units) else None
         return part.number if part and part.unit else text
 
-    def describe_units(self, texts: Sequence[str], counts: NDArray[np.int64]) -> str:
+    def describe_units(self, texts: Sequence[str], counts: Ints) -> str:
         """A sentence about the column's units with the most frequent example; "" if it has none."""
         if not any(self.units):
             return ""
@@ -157,9 +156,7 @@ class Numbers(Notation):
         return f"numbers with the unit {', '.join(named)}{some}{read}"
 
 
-def learn_numbers(
-    levels: Sequence[str], counts: NDArray[np.int64], *, least: float, decimal: str | None = None
-) -> Numbers | None:
+def learn_numbers(levels: Sequence[str], counts: Ints, *, least: float, decimal: str | None = None) -> Numbers | None:
     """None if fewer than this share of the cells are numbers, or if they are no quantities of one scale.
 
     `decimal` is the mark that the user says; else it is found out.
@@ -204,21 +201,21 @@ def learn_numbers(
     )
 
 
-def _stripped(levels: Sequence[str], counts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Counter[str]:
+def _stripped(levels: Sequence[str], counts: Ints, chosen: Bools) -> Counter[str]:
     """How many cells have each of the chosen texts, without spaces around them."""
     return count_cells(
         (level.strip() for level, each in zip(levels, chosen, strict=True) if each), counts[chosen].tolist()
     )
 
 
-def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
+def _usual_units(read: Sequence[Part], times: Ints) -> list[str]:
     """Spellings of the units that are not rare, the most frequent first; "" for none."""
     spelled = count_cells((part.unit for part in read), times.tolist())
     by_unit = count_cells(map(unit_of, spelled), spelled.values())
     return [unit for unit, _ in spelled.most_common() if by_unit[unit_of(unit)] >= USUAL * times.sum()]
 
 
-def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequence[str]) -> bool:
+def _one_scale(read: Sequence[Part], values: Floats, units: Sequence[str]) -> bool:
     """Do numbers with each unit lie about where the others do? Grams and kilograms do not."""
     kinds = {unit_of(unit) for unit in units}
     of_each = (values[[unit_of(part.unit) == kind for part in read]] for kind in kinds)
@@ -226,7 +223,7 @@ def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequenc
     return len(kinds) <= MOST_UNITS and (not sizes or max(sizes) <= SAME_SCALE * min(sizes))
 
 
-def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64]) -> bool:
+def _are_labels(read: Sequence[Part], values: Floats, times: Ints) -> bool:
     """Are they codes, addresses or telephone numbers, or is it the words around a single number that tell?"""
     if len(read) > 1 and len(np.unique(values)) == 1:
         return True
@@ -242,7 +239,7 @@ def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArra
     return share > RARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
 
 
-def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> bool:
+def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: Ints) -> bool:
     """Do most cells say a number that stands with different signs, such as <=50K and >50K? Then they are levels."""
     signs: dict[str, set[str]] = {}
     for text, part, count in zip(texts, read, times.tolist(), strict=True):
@@ -253,11 +250,7 @@ def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.in
 
 
 def _letters_tell(
-    texts: Sequence[str],
-    read: Sequence[Part],
-    times: NDArray[np.int64],
-    others: Mapping[str, int],
-    units: Sequence[str],
+    texts: Sequence[str], read: Sequence[Part], times: Ints, others: Mapping[str, int], units: Sequence[str]
 ) -> bool:
     """Are some cells codes with letters, such as 4325B among 4325 and 4326, so that all of them are?"""
     odd, numbers = Counter(others), Counter[str]()
@@ -280,14 +273,14 @@ def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
     return any(count >= max(ALIKE, A_FORM * cells) for count in forms.values())
 
 
-def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
+def _places(read: Sequence[Part], times: Ints, decimal: str) -> int:
     """How many decimals most numbers are written with; 0 if they differ."""
     found = count_cells((len(part.number.partition(decimal)[2]) for part in read), times.tolist())
     places, count = found.most_common(1)[0]
     return places if count >= NEARLY_ALL * times.sum() else 0
 
 
-def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
+def usual_decimals(numbers: Floats) -> int | None:
     """How many decimals all numbers have but a few, if those few have many more and are all different; else None.
 
     Noise has as many digits as the machine that made it. A value that stands often, such as 0 in a column of amounts,
@@ -310,7 +303,7 @@ def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
     return None
 
 
-def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.bool_]:
+def too_fine(numbers: Floats, decimals: int | None) -> Bools:
     """Numbers with far more decimals."""
     if decimals is None:
         return np.zeros(len(numbers), dtype=bool)
@@ -318,7 +311,7 @@ def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.b
         return np.abs(numbers - np.round(numbers, decimals + FAR_MORE - 1)) > 1e-12 * np.abs(numbers)
 
 
-def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], counts: NDArray[np.int64]) -> str:
+def _word_for_missing(levels: Sequence[str], understood: Bools, counts: Ints) -> str:
     """The word without digits that stands in nearly all cells that are no numbers, and in many; or none."""
     others = _stripped(levels, counts, ~understood & (counts > 0))
     if not others:
@@ -328,7 +321,7 @@ def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], coun
     return word if often and not re.search(r"\d", word) else ""
 
 
-def _written_unit(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
+def _written_unit(texts: Sequence[str], read: Sequence[Part], times: Ints) -> tuple[str, str]:
     """What most cells have before and after the number."""
     found = count_cells(((part.before, part.after.strip()) for part in read), times.tolist())
     before, after = found.most_common(1)[0][0]
@@ -337,7 +330,7 @@ def _written_unit(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.
     return before + " " * (behind == {" "}), f" {after}" if spaced else after
 
 
-def _thousands(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64], decimal: str) -> str:
+def _thousands(read: Sequence[Part], values: Floats, times: Ints, decimal: str) -> str:
     """The mark between groups of digits, if most numbers that could have one do."""
     marks = ("." if decimal == "," else ",") + GROUPS
     found, large = Counter[str](), 0
@@ -394,7 +387,7 @@ def _number(text: str, decimal: str) -> float:
     return number if np.isfinite(number) else float("nan")
 
 
-def _numbers_of(parts: Sequence[Part | None], decimal: str) -> NDArray[np.float64]:
+def _numbers_of(parts: Sequence[Part | None], decimal: str) -> Floats:
     return np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.notation import Notations, describe_columns
@@ -20,6 +19,7 @@ from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, unit_of
 from cellmend.table.priors import A_PART, ALIKE, BY_FAR, USUAL
 from cellmend.table.readtable import ReadTable
 from cellmend.table.texts import Notation, Unread, counted_texts, holds_text
+from cellmend.table.values import Bools, Ints
 
 GROUP = 3  # digits between marks, and decimals that look like such a group
 SHOWN_DAY = 19_722.0  # 2023-12-31, which says what is the day and what the month
@@ -38,16 +38,16 @@ class Texts:
     """The different texts of a column and how many cells have each."""
 
     levels: list[str]
-    counts: NDArray[np.int64]
+    counts: Ints
 
-    def read_by(self, notation: Notation) -> NDArray[np.bool_]:
+    def read_by(self, notation: Notation) -> Bools:
         """Which texts the notation reads as usual ones of it, gaps included, (T,)."""
         found = notation.read(pa.array(self.levels, pa.string()))
         values = np.array(found.values.to_pylist(), dtype=np.float64)  # a gap is NaN here, too
         missing = np.array([notation.is_missing(level) for level in self.levels], dtype=bool)
         return missing | (~np.isnan(values) & ~found.strange)
 
-    def cells(self, chosen: NDArray[np.bool_]) -> int:
+    def cells(self, chosen: Bools) -> int:
         """How many cells have one of these texts, (T,)."""
         return int(self.counts[chosen].sum())
 
@@ -135,7 +135,7 @@ def _unit_in_words(numbers: Numbers) -> str:
     return f"with the unit {named[0]}" if named else "without a unit"
 
 
-def _left_alone(texts: Texts, by_old: NDArray[np.bool_]) -> Otherwise:
+def _left_alone(texts: Texts, by_old: Bools) -> Otherwise:
     odd = np.where(by_old, 0, texts.counts) if not by_old.all() else texts.counts
     example = texts.levels[int(np.argmax(odd))].strip()
     why = f"written otherwise than when the model learned, such as {example}, and nothing tells for sure how to read it"

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cellmend.table.readtable import MOST, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.blame import Blame, blame
 from cellmend.table.relations.breaks import CLEARLY, Breaks, chance_of_error
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import Quantity, learn_quantities, numbers_of, writer
 from cellmend.table.relations.search import find_formulas, find_orders
 from cellmend.table.schema import Schema
-from cellmend.table.values import shortened
+from cellmend.table.values import Floats, shortened
 
 LEAST_TOLD = 0.1  # suspicion
 EXCEPTIONS = 0.5  # times the share of rows that break a formula, in doubt that they are errors

@@ -15,10 +15,9 @@ import numpy as np
 from rapidfuzz.distance import OSA
 
 from cellmend.table.readtable import MOST
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Floats, as_text
 
 SLIPS = 0.3  # of the errors are slips of a digit, of two, of the sign or the decimal point
 WAYS_TO_SLIP = 30  # in a number

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from cellmend.table.values import Floats, Ints
 
 ERRORS = 0.015  # of the rows break a relation by an error, on the average of tables that have any
 EXCEPTIONS = 0.06  # of the rows are exceptions, on the average of relations that have any
@@ -24,8 +25,8 @@ STEPS = 64  # in which the two rates share what is broken
 class Breaks(NamedTuple):
     """The rows that break one relation."""
 
-    rows: NDArray[np.int64]  # (n,)
-    chances: NDArray[np.float64]  # (n,) that one of its cells is wrong, by the relation alone; 0 if it does not tell
+    rows: Ints  # (n,)
+    chances: Floats  # (n,) that one of its cells is wrong, by the relation alone; 0 if it does not tell
     say: Callable[[int], str]  # what contradicts what in a row
 
 
@@ -43,6 +44,6 @@ def chance_of_error(broken: float) -> float:
     return float((only_errors + of_errors) / (only_errors + only_exceptions + both))
 
 
-def _density(rate: NDArray[np.float64] | float, mean: float) -> NDArray[np.float64]:
+def _density(rate: Floats | float, mean: float) -> Floats:
     """Of an exponential distribution with this mean."""
     return np.asarray(np.exp(-np.asarray(rate) / mean) / mean)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import family, level_text, plain
+from cellmend.table.values import Ints, family, level_text, plain
 
 Value = str | float
-Codes = NDArray[np.int64]
+Codes = Ints
 NONE, UNKNOWN = -1, -2  # the codes of a cell that says nothing, and of one that says something unknown
 
 

@@ -12,14 +12,13 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from cellmend.table.priors import ALIKE, ENOUGH
 from cellmend.table.readtable import SURE, ReadTable, Suspect
-from cellmend.table.relations.base import Bools
 from cellmend.table.relations.coding import Coded, Codes
 from cellmend.table.relations.quantities import numbers_of
+from cellmend.table.values import Bools, Floats
 
 STEADY = 0.75  # of the cells hold the one number
 LOPSIDED = 3.0  # times as many cells on one side of the number as on the other: then they are a natural tail
@@ -71,7 +70,7 @@ def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
     return found
 
 
-def _usual(numbers: NDArray[np.float64]) -> float | None:
+def _usual(numbers: Floats) -> float | None:
     """The one number that nearly all of these are, with the others around it; None if there is none. Of what is mostly
     0, such as a change, the rest is natural.
 
@@ -86,7 +85,7 @@ def _usual(numbers: NDArray[np.float64]) -> float | None:
     return usual if usual and max(sides) <= LOPSIDED * min(sides) else None
 
 
-def _is_explained(numbers: NDArray[np.float64], usual: float, others: Sequence[Coded]) -> bool:
+def _is_explained(numbers: Floats, usual: float, others: Sequence[Coded]) -> bool:
     """Do cells differ from the usual number more often in some rows than in others, by any column, by where they
     stand or by the cell above?"""
     known = np.isfinite(numbers)

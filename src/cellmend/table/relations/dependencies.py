@@ -10,12 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.breaks import Breaks
 from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
 from cellmend.table.relations.groups import wrong_shares
 from cellmend.table.relations.weighing import Link, chance_of, weigh
-from cellmend.table.values import shortened
+from cellmend.table.values import Floats, shortened
 
 
 @dataclass(frozen=True)

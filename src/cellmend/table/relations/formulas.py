@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.quantities import EXACT
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Floats, as_text
 
 SUM, PRODUCT, ORDER = "sum", "product", "order"
 FLOATS = 1e-11  # of the largest number in a sum, that its last digits may be wrong by

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import Codes
+from cellmend.table.values import Floats
 
 ROUNDS = 12  # of expectation and maximisation
 FIRST_ONE = 0.6  # of the groups have one true value, with which they begin

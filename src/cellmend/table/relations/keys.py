@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import zeta
 
 from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, USUAL
 from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import agreeing, beyond_chance
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Floats, as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
@@ -123,7 +121,7 @@ def _copied(counts: Codes) -> Floats:
     return np.maximum.accumulate(chance)[counts - 1]
 
 
-def _in_order(column: Coded) -> NDArray[np.bool_] | None:
+def _in_order(column: Coded) -> Bools | None:
     """Which rows do not stand out of order, (N,), if the column is sorted; None if it is not."""
     rank = np.argsort(np.argsort(np.array(column.values, dtype=object if isinstance(column.values[0], str) else float)))
     held = np.flatnonzero(column.codes >= 0)
@@ -140,7 +138,7 @@ def _in_order(column: Coded) -> NDArray[np.bool_] | None:
     return None
 
 
-def _counted(column: Coded, ordered: NDArray[np.bool_]) -> tuple[Codes, list[str]]:
+def _counted(column: Coded, ordered: Bools) -> tuple[Codes, list[str]]:
     """Rows out of order, and what was meant there, as the column writes it, if it counts the rows one by one.
 
     >>> ids = Coded("id", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], list("123456"), np.array([0, 1, 0, 3, 4, 5]))
@@ -163,7 +161,7 @@ def _counted(column: Coded, ordered: NDArray[np.bool_]) -> tuple[Codes, list[str
     return wrong, [f"{number:.{places}f}" for number in meant.tolist()]
 
 
-def _longest_rise(numbers: Codes) -> NDArray[np.bool_]:
+def _longest_rise(numbers: Codes) -> Bools:
     """Which numbers make up the longest run, with gaps, in which each is greater than the one before.
 
     >>> _longest_rise(np.array([1, 2, 9, 3, 3, 1, 4])).tolist()

@@ -10,10 +10,9 @@ import numpy as np
 
 from cellmend.table.priors import ENOUGH, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.base import Floats, Ints
 from cellmend.table.relations.quantities import numbers_of
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import codes_of
+from cellmend.table.values import Floats, Ints, codes_of
 
 FEWEST_ROWS = 100  # from which it is asked whether they have an order
 MOST_GROUPS = 200

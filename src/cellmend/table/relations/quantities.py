@@ -13,9 +13,8 @@ from cellmend.table.dates import Dates
 from cellmend.table.numbers import MOST_DECIMALS, Numbers
 from cellmend.table.priors import BUT_FOR_ERRORS
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.base import Floats
 from cellmend.table.schema import DATE, IGNORE, Schema
-from cellmend.table.values import as_text, level_text, plain
+from cellmend.table.values import Floats, as_text, level_text, plain
 
 KNOTS = 33  # quantiles by which it is known where the numbers of a column lie
 ENDS = 0.005  # of the numbers lie beyond the outermost knots

@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, USUAL
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.formulas import ORDER, PRODUCT, SUM, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
+from cellmend.table.values import Bools, Floats, Ints
 
 SAMPLE, SMALL_SAMPLE = 400, 60  # rows on which formulas of two and of three parts are tried
 CONFIRMED_ON = 5000  # rows that a formula must be confirmed on before all are looked at
@@ -80,7 +79,7 @@ def _sample(values: Columns, names: Sequence[str], rows: int) -> Floats:
     return np.stack([values[name][own] for name in names], axis=1) if names else np.zeros((len(own), 0))
 
 
-def _some_rows(count: int, most: int) -> NDArray[np.int64]:
+def _some_rows(count: int, most: int) -> Ints:
     """Numbers of at most so many rows, rising, always the same."""
     return np.sort(np.random.default_rng(0).choice(count, min(most, count), replace=False))
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from cellmend.table.priors import ENOUGH, MOSTLY, NEARLY_ALL, TEN
 from cellmend.table.readtable import LEAST_TOLD, MOST, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.order import Order, learn_order
 from cellmend.table.relations.quantities import Quantity, learn_quantity, numbers_of, writer
 from cellmend.table.relations.signals import (
@@ -27,6 +26,7 @@ from cellmend.table.relations.signals import (
     surely,
 )
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
+from cellmend.table.values import Floats
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from scipy.ndimage import median_filter
 
 from cellmend.table.priors import ALIKE, ENOUGH, FEW, NEARLY_ALL, TOGETHER, USUAL
 from cellmend.table.readtable import DOUBTFUL, SURE
-from cellmend.table.relations.base import Bools, Floats, Ints
 from cellmend.table.relations.tails import Tail
+from cellmend.table.values import Bools, Floats, Ints
 
 NEIGHBOURS = 3  # on each side that tell what a cell should be
 AROUND = 51  # cells whose spread is the local one

@@ -12,10 +12,9 @@ import numpy as np
 from cellmend.table.clocks import clock_in
 from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, TEN, TOGETHER
 from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import LEAST_AGREED, Grouped
-from cellmend.table.values import shortened
+from cellmend.table.values import Floats, shortened
 
 FEWEST_ROWS = 50
 MOST_SOURCES = 500

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.coding import Codes
+from cellmend.table.values import Bools, Floats
 
 EXCEPTIONS = 0.005  # of the rows break a dependency although nothing is wrong
 ROUNDS = 6  # in which cells tell each other
