@@ -44,16 +44,6 @@ class Way:
         return None if found == text else found
 
 
-def _end_like(text: str, old: str, new: str) -> str | None:
-    found = re.search(f"(?:{old})$", text)
-    return text[: found.start()] + new if found else None
-
-
-def _start_like(text: str, old: str, new: str) -> str | None:
-    found = re.match(old, text)
-    return new + text[found.end() :] if found else None
-
-
 def _scaled(text: str, old: str, new: str) -> str | None:
     number = number_of(text)
     return None if np.isnan(number) else as_text(round(float(f"{number * 10.0 ** int(old):.12g}"), 9))
@@ -69,8 +59,8 @@ WAYS: dict[str, Callable[[str, str, str], str | None]] = {
     "end": lambda text, old, new: text.removesuffix(old) + new if text.endswith(old) else None,
     "start": lambda text, old, new: new + text.removeprefix(old) if text.startswith(old) else None,
     "inside": lambda text, old, new: text.replace(old, new) if old and text.count(old) == 1 else None,
-    "end like": _end_like,
-    "start like": _start_like,
+    "end like": lambda text, old, new: text[: at.start()] + new if (at := re.search(f"(?:{old})$", text)) else None,
+    "start like": lambda text, old, new: new + text[at.end() :] if (at := re.match(old, text)) else None,
     "doubled": lambda text, old, new: text[::2] if text and text[::2] == text[1::2] else None,
     "reversed": lambda text, old, new: text[::-1],
     "lower": lambda text, old, new: text.lower(),

@@ -25,7 +25,7 @@ from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.named import DEFAULT
 from cellmend.table.causes.slips import undo_framed
 from cellmend.table.letters import Letters
-from cellmend.table.priors import A_PART, MOST_KEPT
+from cellmend.table.priors import A_PART, MOST_KEPT, TINY
 from cellmend.table.siblings import Siblings
 from cellmend.table.values import Floats, Ints
 
@@ -49,7 +49,6 @@ MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more
 LONGEST = 200  # letters of a text that is looked at
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
-TINY = 1e-300
 ONCE = np.array([1 / SELDOM.get(cause.name, 1.0) for cause in SLIPS])  # in 1 / USUAL_RATE cells, before any is seen
 
 

@@ -204,8 +204,7 @@ def _are_whole_codes(observed: pa.ChunkedArray) -> bool:
 
 
 def _is_count(observed: pa.ChunkedArray, low: float, high: float) -> bool:
-    mean, variance = pc.mean(observed).as_py(), pc.variance(observed).as_py()
-    least, most = COUNT_DISPERSION
+    (least, most), mean, variance = COUNT_DISPERSION, pc.mean(observed).as_py(), pc.variance(observed).as_py()
     return low == 0 and high <= LARGEST_COUNT and least * mean <= variance <= most * mean
 
 

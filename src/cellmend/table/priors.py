@@ -25,4 +25,5 @@ TOGETHER = 3  # that do not come together by chance, as one or two do
 MOST_KEPT = 20_000  # different values or groups that are learned from a column: a model file must stay small
 LOOKED_AT = 10_000  # rows, spread over the table, that tell as much as all do
 
+TINY = 1e-300  # beside what may be 0, of which there is no log and by which nothing can be divided
 MULTIPLIER = 0x9E3779B97F4A7C15  # of hashes; odd, so that nothing is lost

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cellmend.table.priors import TINY
 from cellmend.table.readtable import MOST, ReadTable, Suspect
 from cellmend.table.relations.blame import Blame, blame
 from cellmend.table.relations.breaks import CLEARLY, Breaks, chance_of_error
@@ -51,8 +52,7 @@ class Arithmetic:
         formula, seen = self.formula, {name: shortened(table.cell(row, name)) for name in self.columns}
         result, first = formula.result, formula.parts[0]
         if formula.form == ORDER:
-            less = "before" if self.quantities[0].is_date else "less than"
-            return f"{result} {seen[result]} is {less} {first} {seen[first]}"
+            return f"{result} {seen[result]} is {self._less} {first} {seen[first]}"
         told = replace(formula, parts=tuple(f"{name} {seen[name]}" for name in formula.parts)).told
         if told == f"{first} {seen[first]}":
             return f"{first} is {seen[first]}, but {result} is {seen[result]}"
@@ -67,10 +67,12 @@ class Arithmetic:
         >>> Arithmetic(order, 0.99, (Quantity("delivery", 1.0, (0.0, 9.0), True),) * 2).words()
         'delivery is not before order'
         """
-        if self.formula.form != ORDER:
-            return str(self.formula)
-        less = "before" if self.quantities[0].is_date else "less than"
-        return f"{self.formula.result} is not {less} {self.formula.told}"
+        formula = self.formula
+        return f"{formula.result} is not {self._less} {formula.told}" if formula.form == ORDER else str(formula)
+
+    @property
+    def _less(self) -> str:
+        return "before" if self.quantities[0].is_date else "less than"
 
     @property
     def doubt(self) -> float:
@@ -82,7 +84,7 @@ class Arithmetic:
         """How much of a cell's suspicion is left in rows (n,) that keep the formula: as much as chance may keep it."""
         result = self.quantities[0]
         quarter = len(result.knots) // 4
-        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, 1e-300)
+        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, TINY)
         by_chance = min(LEAST_KEPT + (2 * self.formula.tolerance + result.unit) / middle, 1.0)
         kept = self.formula.misses(values) <= self.formula.slack(values)
         tells = kept & np.all([values[part] != 0 for part in self.formula.parts], axis=0)

@@ -59,14 +59,12 @@ class Constant:
 def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
     """The columns of numbers that are one number, but for cells around it that nothing explains."""
     found = []
-    for column in coded:
-        if table.family_of(column.name) == "number":
-            numbers = numbers_of(table, column.name)
-            usual = _usual(numbers[np.isfinite(numbers)])
-            if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):
-                share = float((numbers == usual).sum() / np.isfinite(numbers).sum())
-                written = column.written[int(column.counts.argmax())]
-                found.append(Constant(column.name, usual, written, share))
+    for column in (each for each in coded if table.family_of(each.name) == "number"):
+        numbers = numbers_of(table, column.name)
+        usual = _usual(numbers[np.isfinite(numbers)])
+        if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):
+            share = float((numbers == usual).sum() / np.isfinite(numbers).sum())
+            found.append(Constant(column.name, usual, column.written[int(column.counts.argmax())], share))
     return found
 
 

@@ -83,13 +83,11 @@ def _learn(deciding: Deciding, dependent: Coded) -> Dependency | None:
     """The dependency of a column on these, if it has one."""
     groups, values = deciding.groups, dependent.codes
     tried = deciding.tried[values[deciding.tried] >= 0]
-    if not _agree(groups[tried], values[tried]):
-        return None
-    if len(deciding.tried) < len(deciding.rows) and _found(groups[tried], values[tried]) is None:
+    is_sample = len(deciding.tried) < len(deciding.rows)
+    if not _agree(groups[tried], values[tried]) or (is_sample and _found(groups[tried], values[tried]) is None):
         return None
     rows = deciding.rows[values[deciding.rows] >= 0]
-    found = _found(groups[rows], values[rows])
-    if found is None:
+    if (found := _found(groups[rows], values[rows])) is None:
         return None
     grouped, learned = found
     kept = grouped.counts[learned.pair].astype(np.int64)
@@ -119,11 +117,8 @@ def _joined(determinants: tuple[Coded, ...]) -> tuple[Codes, Codes]:
     held, codes = np.unique(wide[~missing], return_inverse=True)
     joined = np.full(len(wide), NONE)
     joined[~missing] = codes
-    names = []
-    for each in reversed(determinants):
-        names.append(held % len(each.values))
-        held = held // len(each.values)
-    return joined, np.stack(names[::-1], axis=1)
+    sizes = [len(each.values) for each in determinants]
+    return joined, np.stack(np.unravel_index(held, sizes), axis=1)
 
 
 def _some(groups: Codes, rows: Codes) -> Codes:

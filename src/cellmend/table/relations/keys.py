@@ -86,8 +86,9 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
         return None
     kept = np.argsort(-copied, kind="stable")[:MOST_KEPT]
     kept = kept[copied[kept] > 0]
-    owners = ordered & np.isin(codes, repeated[kept]) if ordered is not None else np.zeros(len(codes), dtype=bool)
-    rows, meant = _counted(column, ordered) if ordered is not None else (np.zeros(0, dtype=np.int64), [])
+    owners, rows, meant = np.zeros(len(codes), dtype=bool), np.zeros(0, dtype=np.int64), list[str]()
+    if ordered is not None:
+        owners, (rows, meant) = ordered & np.isin(codes, repeated[kept]), _counted(column, ordered)
     return Key(
         column.name,
         tuple(column.values[code] for code in repeated[kept].tolist()),

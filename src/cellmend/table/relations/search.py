@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import rel_entr
 
-from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, USUAL
+from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, TINY, USUAL
 from cellmend.table.relations.formulas import ORDER, PRODUCT, SUM, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
 from cellmend.table.values import Bools, Floats, Ints
@@ -221,7 +221,7 @@ def _has_another_rule(formula: Formula, broken: Columns, rows: int) -> bool:
         return False
     ways = (result - expected) / max(formula.tolerance, EXACT)
     if formula.form == PRODUCT:
-        ways = 1000 * np.log(np.abs(result / np.where(expected == 0, np.nan, expected)) + 1e-300)
+        ways = 1000 * np.log(np.abs(result / np.where(expected == 0, np.nan, expected)) + TINY)
     alike = int(np.unique(np.round(ways[np.isfinite(ways)]), return_counts=True)[1].max(initial=0))
     return alike >= max(ALIKE, SAME_WAY * len(result))
 
@@ -246,7 +246,7 @@ def _with_factor(formula: Formula, values: Columns, quantities: Mapping[str, Qua
     large = np.abs(result) >= np.median(np.abs(result))
     middle = float(np.median(result[large] / expected[large]))
     size = float(np.quantile(np.abs(result), 0.9))
-    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, 1e-300), EXACT) / 2)
+    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, TINY), EXACT) / 2)
     return replace(formula, weights=(1.0, factor)) if is_span else replace(formula, factor=factor)
 
 
