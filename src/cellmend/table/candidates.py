@@ -23,7 +23,7 @@ from cellmend.table.values import Ints
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
 CODE_LETTERS = 3  # or fewer in a word, or digits, make it a code
 GUESSED = 0.2  # how far a text is trusted to be meant that stands nowhere: the column's letters are not its language
-STYLE = 0.1  # and if signs or spaces differ, which everybody sets in another way
+OTHER_SIGNS = 0.1  # and if signs or spaces differ, which everybody sets in another way
 CROWD = 200  # texts that are alike and compared with each other
 SURPRISE, SURPRISES = 4.0, 8.0  # of a letter, and of it with the next three, from which it may be wrong
 MOST_PLACES = 2  # in a text that may be wrong
@@ -165,7 +165,7 @@ def _trust(seen: str, meant: str) -> float:
     """Log of how much it is trusted that a text which stands nowhere was meant; less if they differ in signs."""
     signs = Counter(letter for letter in seen if not letter.isalnum())
     same = signs == Counter(letter for letter in meant if not letter.isalnum())
-    return math.log(GUESSED if same else GUESSED * STYLE)
+    return math.log(GUESSED if same else GUESSED * OTHER_SIGNS)
 
 
 def stray_letter(cause: str, seen: str, meant: str) -> int:

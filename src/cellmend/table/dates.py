@@ -17,7 +17,7 @@ from cellmend.table.texts import MISSING_NUMBERS, Notation, form_of, said_texts
 from cellmend.table.values import Bools, Floats, Ints, as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one
-LOOKED_AT = 1000  # different texts from which the form of dates is told
+TOLD_FROM = 1000  # different texts from which the form of dates is told
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y",
          "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%Y-%m",
          "%Y%m%d")  # fmt: skip
@@ -100,7 +100,7 @@ def _date_and_time(form: str) -> tuple[str, str]:
 
 def learn_dates(levels: Sequence[str], counts: Ints, *, least: float) -> Dates | None:
     """The form that most cells have, and others; of 3/4/2024 the day is first unless some cell says otherwise."""
-    texts = said_texts(levels, counts)[:LOOKED_AT]
+    texts = said_texts(levels, counts)[:TOLD_FROM]
     if not any(re.search(r"\d[-/. ,]|^\d{8}$", text) for text, _ in texts[:20]):
         return None
     left, forms, fits = texts, list[str](), list[int]()

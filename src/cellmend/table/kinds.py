@@ -181,7 +181,7 @@ def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Co
         return _infer_text(name, len(distinct), len(observed))
     if _is_count(observed, low, high):
         return Column(name, "count")
-    if len(distinct) <= min(FEW_VALUES, len(observed) / 5):
+    if len(distinct) <= min(FEW_VALUES, len(observed) / ALIKE):
         levels = tuple(int(level) for level in sorted(distinct.to_pylist()))
         if high - low + 1 == len(distinct):
             return Column(name, "ordinal", levels=levels)

@@ -21,7 +21,7 @@ FIRST_ONE = 0.6  # of the groups have one true value, with which they begin
 PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen; they begin so, too
 SPREAD = 2.0  # concentration of the values that a group with several has
 WRONG_SPREAD = 20.0  # of its wrong values: more like those of other groups
-ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
+ERROR_SPREAD = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
 LEAST_AGREED = 0.3  # that two rows of a group agree, beyond chance, or it is not looked at closely
 TINY = 1e-9
 
@@ -130,7 +130,7 @@ def learn_one_value(grouped: Grouped) -> OneValue:
 
 def _log_errors(wrong: Floats, right: Floats, errors: float) -> Floats:
     """Log chance of so many wrong and right cells, if groups differ somewhat in how often cells are wrong, (P,)."""
-    often, seldom = ALIKE * errors, ALIKE * (1 - errors)
+    often, seldom = ERROR_SPREAD * errors, ERROR_SPREAD * (1 - errors)
     return betaln(often + wrong, seldom + right) - betaln(often, seldom)
 
 

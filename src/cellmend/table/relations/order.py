@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellmend.table.priors import ENOUGH, MOSTLY, NEARLY_ALL, TOGETHER
+from cellmend.table.priors import BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.quantities import numbers_of
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
@@ -20,7 +20,6 @@ MOST_ORDERS = 12  # that are tried
 CLEARLY = 0.5  # of what is left when rows are shuffled may be left by neighbours
 FAR_CLEARER = 0.2  # and where no column says that rows are ordered in time
 TIME_NAME = re.compile(r"(^|[_\s-])(time|timestamp|epoch|seconds?|minutes?|t|ts)($|[_\s-])", re.IGNORECASE)
-BETTER = 0.8  # of what is left as rows stand may be left in a more special order
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def learn_order(table: ReadTable, schema: Schema, columns: Mapping[str, Floats])
     plain_order, timed = Order(), _timed_orders(table, schema)[:MOST_ORDERS]
     left = {order: _left(order.pieces(table), columns) for order in (plain_order, *timed)}
     best = min(timed, key=lambda order: left[order].mean(), default=plain_order)
-    if left[best].mean() > BETTER * left[plain_order].mean() and plain_order in timed:
+    if left[best].mean() > BY_FAR * left[plain_order].mean() and plain_order in timed:  # a special order must tell more
         best = plain_order
     shuffled = _left([np.random.default_rng(0).permutation(piece) for piece in best.pieces(table)], columns)
     told = left[best] < (CLEARLY if timed else FAR_CLEARER) * shuffled

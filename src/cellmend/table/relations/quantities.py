@@ -18,7 +18,7 @@ from cellmend.table.values import Floats, as_text, level_text, plain
 
 KNOTS = 33  # quantiles by which it is known where the numbers of a column lie
 ENDS = 0.005  # of the numbers lie beyond the outermost knots
-LOOKED_AT = 20_000  # numbers from which the unit is told
+TOLD_FROM = 20_000  # numbers from which the unit is told
 MOMENTS = (1.0, 1 / 24, 1 / 1440, 1 / 86_400)  # days, hours, minutes, seconds: units of dates, in days
 EXACT = 1e-9  # of a number, within which floats are equal
 FINEST = 1e-4  # of the column's width: finer units do not make a number less likely by chance
@@ -96,7 +96,7 @@ def learn_quantity(name: str, numbers: Floats, *, is_date: bool = False) -> Quan
     >>> learn_quantity("price", np.array([1.25, 2.5, 39.95, 7.0])).unit
     0.01
     """
-    looked_at = numbers[:: max(1, len(numbers) // LOOKED_AT)]
+    looked_at = numbers[:: max(1, len(numbers) // TOLD_FROM)]
     units = MOMENTS if is_date else tuple(10.0**-d for d in range(MOST_DECIMALS))
     unit = next((unit for unit in units if _are_multiples(looked_at, unit)), 0.0)
     knots = np.quantile(numbers, np.linspace(ENDS, 1 - ENDS, KNOTS), method="nearest")
