@@ -30,6 +30,7 @@ _LETTERED = re.compile(r"(?=\D*\d)(?=[\d\W_]*[^\W\d_])[\w.:/-]+")
 def are_hexadecimal(levels: Sequence[str], counts: Ints) -> bool:
     """Are these hexadecimal ids, UUIDs or hashes, of which 1234e567 is no number? They are of one length.
 
+    >>> import numpy as np
     >>> are_hexadecimal(["12345678", "1234e567", "9f215678"], np.array([1, 1, 1]))
     True
     >>> are_hexadecimal(["1.02E+11", "3.10E+07"], np.array([1, 1])), are_hexadecimal(["1e3", "2e5"], np.array([1, 1]))
