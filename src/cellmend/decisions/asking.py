@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.decisions.judged import Judged
 from cellmend.posterior.known import Floats
+from cellmend.table.values import Bools, Ints
 
 LEAST_UNSURE = 0.02  # p (1 - p) of a cell of which the model is sure: it may be wrong all the same
 LEAST_ASKED = 0.01  # the same, for questions about single cells
@@ -15,7 +15,7 @@ ASKED_AGAIN = 0.25  # what another question about cells of the same kind is wort
 SAME_COLUMN = 0.8  # and one about other cells of the same column
 
 
-def kinds_of(judged: Judged, suspicion: Floats) -> NDArray[np.int64]:
+def kinds_of(judged: Judged, suspicion: Floats) -> Ints:
     """The kind of each cell, (N, D): its column, its outline and about how suspicious it is, (N, D); -1 for cells of
     which nothing can be learned."""
     kinds, steps = np.full(suspicion.shape, -1), np.digitize(suspicion, SUSPICION_STEPS)
@@ -28,7 +28,7 @@ def kinds_of(judged: Judged, suspicion: Floats) -> NDArray[np.int64]:
     return kinds
 
 
-def ask_cells(kinds: NDArray[np.int64], doubts: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
+def ask_cells(kinds: Ints, doubts: Floats, decided: Bools, n: int, seed: int) -> list[int]:
     """Places of the best questions in the table as one line of cells, the best first; all arrays are (N, D).
 
     A question about a kind is worth the mean doubt, p (1 - p), times the root of how many there are.
@@ -57,7 +57,7 @@ def ask_cells(kinds: NDArray[np.int64], doubts: Floats, decided: NDArray[np.bool
     return asked
 
 
-def ask_rows(doubts: Floats, decided: NDArray[np.bool_], n: int, seed: int) -> list[int]:
+def ask_rows(doubts: Floats, decided: Bools, n: int, seed: int) -> list[int]:
     """Rows to look at whole: drawn by chance, those more often of whose cells (N, D) the model is less sure.
 
     By chance, because what is learned from rows that were picked for being alike does not hold for the others.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.posterior import forms
@@ -19,13 +17,13 @@ from cellmend.posterior.posterior import Posterior
 from cellmend.posterior.priors import FARTHEST
 from cellmend.posterior.rows import ORDER
 from cellmend.posterior.weigher import FAMILIES
+from cellmend.table.priors import MULTIPLIER
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Ints
 
 # Figures that a row has by itself; those of neighbouring rows are not known in a piece of a table.
 OF_ROW = [at for at, name in enumerate((*NAMES, *EXPERTS)) if name not in (*ORDER, *LAYOUT)]
 Marks = tuple[str, str, str]  # by which a decision speaks for other cells of its column: text, shape and outline
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # of the row prints; odd, so that no column is lost
 
 
 @dataclass(frozen=True)
@@ -50,18 +48,16 @@ class Judged:
     def marks(self) -> list[list[Marks]]:
         """Of each column the marks of its different texts."""
         shapes = [forms.shape(column.texts) for column in self.columns]
-        marked = zip(self.columns, shapes, map(forms.outline, shapes), strict=True)
-        return [
-            list(zip(column.texts.to_pylist(), *(e.to_pylist() for e in own), strict=True)) for column, *own in marked
-        ]
+        marked = ((c.texts, shape, forms.outline(shape)) for c, shape in zip(self.columns, shapes, strict=True))
+        return [list(zip(*(each.to_pylist() for each in own), strict=True)) for own in marked]
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Bools:
         """Cells of which something can be learned, (N, D): not empty, and judged by the model."""
         texts = np.stack([column.codes >= 0 for column in self.columns], axis=1)
         return texts if self.posterior is None else texts & self.posterior.observed
 
-    def traits(self, rows: NDArray[np.int64]) -> Floats:
+    def traits(self, rows: Ints) -> Floats:
         """The evidence of the cells of these rows, (n, D, traits), the log odds of suspicion first."""
         own = self.suspicion[rows]
         elsewhere = np.log1p(own.sum(axis=1, keepdims=True) - own)
@@ -74,22 +70,17 @@ class Judged:
 
     def text(self, row: int, place: int) -> str:
         """What stands in a cell as a person writes it; "" if it is empty."""
-        return as_text(self.table.arrow.column(place)[row].as_py()).strip()
+        return (self.table.text(row, place) or "").strip()
 
     @cached_property
     def prints(self) -> NDArray[np.uint64]:
         """A number for each row by which rows that hold the same in every column are known, (N,)."""
         whole = np.zeros(self.table.rows, dtype=np.uint64)
         for column in self.columns:
-            whole = whole * MULTIPLIER + _digests(column.texts)[column.codes]
+            texts = (text.strip().encode() for text in [*column.texts.to_pylist(), ""])  # gaps last
+            digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+            whole = whole * np.uint64(MULTIPLIER) + np.frombuffer(digests, dtype="<u8")[column.codes]
         return whole
-
-
-def _digests(texts: pa.StringArray) -> NDArray[np.uint64]:
-    """A number for each text, and at last one for gaps, (T + 1,)."""
-    each: Sequence[str] = [*texts.to_pylist(), ""]
-    digests = [hashlib.blake2b(text.strip().encode(), digest_size=8).digest() for text in each]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def log_odds(suspicion: Floats) -> Floats:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.ensemble import ExtraTreesClassifier
 
 from cellmend.decisions.asking import kinds_of
 from cellmend.decisions.judged import Judged, Marks, log_odds
 from cellmend.posterior.known import Floats
+from cellmend.table.readtable import DOUBTFUL, MOST
+from cellmend.table.values import Bools
 
 TREES = 100  # more say the same
 TRIED = 0.4  # of all traits at each branch: many say nothing of this table
@@ -26,11 +27,9 @@ OTHERS = 2  # cells that nobody decided, for each single cell that somebody did,
 UNDECIDED = 0.1  # of a decision, that such a verdict counts for
 DOUBT = 0.5  # decisions in thought beside those that are counted
 NOTHING_AGAINST = -1.0  # least log odds of before: what the model does not know it cannot speak for
-SUREST = 0.99  # what trees alone can make of a cell: they saw a few hundred others at most
 # Of the odds after: a constant, the weight of the odds before, and that of the trees. A handful of decisions moves them
 # from START by about SPREAD; the suspicion of before is calibrated already.
 START, SPREAD = np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.25, 1.0])
-FLAGGED = 0.5  # suspicion from which the model holds a cell to be wrong
 DIGITS = 4  # of a trait that are kept, so that model files stay small
 PIECE = 10_000  # rows that are looked at at once: a few hundred MB
 
@@ -57,7 +56,7 @@ class Example:
         return cls(place, tuple(traits.tolist()), marks, wrong)
 
 
-def undecided(judged: Judged, decided: NDArray[np.bool_]) -> list[Example]:
+def undecided(judged: Judged, decided: Bools) -> list[Example]:
     """Some cells of kinds of which none was decided, with the verdict of the model.
 
     None if only whole rows were decided, which are a fair sample already.
@@ -67,7 +66,7 @@ def undecided(judged: Judged, decided: NDArray[np.bool_]) -> list[Example]:
     single = decided[(judged.held & ~decided).any(axis=1)]
     drawn = np.random.default_rng(0).choice(free, min(len(free), OTHERS * int(single.sum())), replace=False)
     cells = (divmod(cell, decided.shape[1]) for cell in sorted(drawn.tolist()))
-    return [Example.of(judged, *cell, wrong=bool(judged.suspicion[cell] >= FLAGGED)) for cell in cells]
+    return [Example.of(judged, *cell, wrong=bool(judged.suspicion[cell] >= DOUBTFUL)) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,9 @@ class Lesson:
     def learned(self, judged: Judged) -> Floats:
         """The share of trees by which each cell is wrong, (N, D); 0 where there is nothing to be learned."""
         learned = np.zeros_like(judged.suspicion)
-        said = np.stack([self._said(judged, place) for place in range(learned.shape[1])], axis=1)
+        of_texts = ([self._said_of(at, each) for each in [*own, NO_MARKS]] for at, own in enumerate(judged.marks))
+        columns = zip(judged.columns, of_texts, strict=True)
+        said = np.stack([np.array(of_text)[column.codes] for column, of_text in columns], axis=1)  # (N, D, marks)
         for start in range(0, len(learned), PIECE):
             rows = np.arange(start, min(start + PIECE, len(learned)))
             held = judged.held[rows]
@@ -130,15 +131,16 @@ class Lesson:
         revised = 1 / (1 + np.exp(-odds))
         decided = np.isin(places, [each.column for each in self.examples])
         excused = np.isin(places, [each.column for each in self.examples if each.flagged and not each.wrong])
-        revised = np.where((before >= FLAGGED) & ~excused, np.maximum(revised, before), revised)
-        revised = np.where((before < FLAGGED) & (revised < FLAGGED), np.minimum(revised, before), revised)
+        revised = np.where((before >= DOUBTFUL) & ~excused, np.maximum(revised, before), revised)
+        revised = np.where((before < DOUBTFUL) & (revised < DOUBTFUL), np.minimum(revised, before), revised)
         return np.where(judged.held & decided, revised, before)
 
     @cached_property
     def _weights(self) -> Floats:
         """Weights of a constant, the odds before and those by trees, (3,), by which the verdicts are likeliest, each
         judged by trees that have not seen it."""
-        unseen = np.nan_to_num(self._forest.oob_decision_function_[: len(self.examples), 1], nan=self._usual)
+        usual = sum(each.wrong for each in self.examples) / len(self.examples)
+        unseen = np.nan_to_num(self._forest.oob_decision_function_[: len(self.examples), 1], nan=usual)
         parts = _parts(np.array([each.traits[0] for each in self.examples]), unseen)
         return fit_weights(parts, np.array([each.wrong for each in self.examples], dtype=np.float64))
 
@@ -154,11 +156,6 @@ class Lesson:
     # ------------------------------------------------------------ what was decided of cells that are alike
 
     @cached_property
-    def _usual(self) -> float:
-        """The share of wrong cells among the decided ones."""
-        return sum(each.wrong for each in self.examples) / len(self.examples)
-
-    @cached_property
     def _tallies(self) -> dict[Key, Tally]:
         """What was decided of cells with each mark."""
         found: dict[Key, Tally] = {}
@@ -172,11 +169,6 @@ class Lesson:
         tallies = [self._tallies.get(key, NOTHING) for key in _keys(column, marks)]
         return [(tally if but is None else tally.plus(but, -1)).says for tally in tallies]
 
-    def _said(self, judged: Judged, place: int) -> Floats:
-        """What decisions say of all cells of a column, (N, marks)."""
-        said = [self._said_of(place, marks) for marks in [*judged.marks[place], NO_MARKS]]
-        return np.array(said)[judged.columns[place].codes]
-
 
 def _keys(column: int, marks: Marks) -> list[Key]:
     """Under which decisions about a cell are counted."""
@@ -185,7 +177,7 @@ def _keys(column: int, marks: Marks) -> list[Key]:
 
 def _parts(before: Floats, learned: Floats) -> Floats:
     """What the odds that a cell is wrong are made of, (..., 3)."""
-    trees = log_odds(np.clip(learned, 1 - SUREST, SUREST))
+    trees = log_odds(np.clip(learned, 1 - MOST, MOST))  # they saw a few hundred others at most
     return np.stack([np.ones_like(before), np.maximum(before, NOTHING_AGAINST), trees], axis=-1)
 
 

@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from cellmend.posterior import forms
 from cellmend.posterior.known import Coded, Floats, Known
+from cellmend.table.priors import MOSTLY
+from cellmend.table.texts import alike_until
 from cellmend.table.values import as_text
 
 LEAST_TRUST = 0.6  # of a way, or it is not gone: a single example has 0.75, one of two 0.5
 NO_GUESS = "\0"  # no repair is like it
 MOST_SHIFTED = 9  # places by which a decimal point slips
-MOSTLY = 0.5  # of a column's cells are numbers: then any number is written as they are
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
@@ -43,16 +44,6 @@ class Way:
         return None if found == text else found
 
 
-def _end_like(text: str, old: str, new: str) -> str | None:
-    found = re.search(f"(?:{old})$", text)
-    return text[: found.start()] + new if found else None
-
-
-def _start_like(text: str, old: str, new: str) -> str | None:
-    found = re.match(old, text)
-    return new + text[found.end() :] if found else None
-
-
 def _scaled(text: str, old: str, new: str) -> str | None:
     number = number_of(text)
     return None if np.isnan(number) else as_text(round(float(f"{number * 10.0 ** int(old):.12g}"), 9))
@@ -68,8 +59,8 @@ WAYS: dict[str, Callable[[str, str, str], str | None]] = {
     "end": lambda text, old, new: text.removesuffix(old) + new if text.endswith(old) else None,
     "start": lambda text, old, new: new + text.removeprefix(old) if text.startswith(old) else None,
     "inside": lambda text, old, new: text.replace(old, new) if old and text.count(old) == 1 else None,
-    "end like": _end_like,
-    "start like": _start_like,
+    "end like": lambda text, old, new: text[: at.start()] + new if (at := re.search(f"(?:{old})$", text)) else None,
+    "start like": lambda text, old, new: new + text[at.end() :] if (at := re.match(old, text)) else None,
     "doubled": lambda text, old, new: text[::2] if text and text[::2] == text[1::2] else None,
     "reversed": lambda text, old, new: text[::-1],
     "lower": lambda text, old, new: text.lower(),
@@ -99,8 +90,8 @@ def _edits(text: str, repair: str) -> Iterator[Way]:
 
     None where words or numbers are cut: that 12 should be 622 says nothing of 14.
     """
-    start = _alike(text, repair)
-    end = _alike(text[start:][::-1], repair[start:][::-1])
+    start = alike_until(text, repair)
+    end = alike_until(text[start:][::-1], repair[start:][::-1])
     old, new = text[start : len(text) - end], repair[start : len(repair) - end]
     edges = ((each, edge) for each in (text, repair) for edge in (start, len(each) - end))
     if old != text and not any(_is_inside(each, edge) for each, edge in edges):
@@ -113,12 +104,6 @@ def _is_inside(text: str, edge: int) -> bool:
     """Does an edge lie between two digits or two letters?"""
     around = text[max(edge - 1, 0) : edge + 1]
     return 0 < edge < len(text) and (around.isdigit() or around.isalpha())
-
-
-def _alike(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _like(text: str) -> str:
@@ -184,15 +169,15 @@ class Repairs:
     def meant(self, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
         """What wrong cells should hold, by their text and that of the partner; only those of which something tells."""
         open_, found = dict.fromkeys(cells), dict[tuple[str, str], str]()
+        tells = self.partner.tells if self.partner else {}
         for step in (*self.ways[: self.surer], self.partner, *self.ways[self.surer :]):
-            told = self._by_partner(open_) if not isinstance(step, Way) else self._by_way(step, open_, known)
+            if isinstance(step, Way):
+                told = self._by_way(step, open_, known)
+            else:
+                told = {cell: tells[cell[1]] for cell in open_ if tells.get(cell[1], cell[0]) != cell[0]}
             found |= told
             open_ = {cell: None for cell in open_ if cell not in told}
         return found
-
-    def _by_partner(self, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        tells = self.partner.tells if self.partner else {}
-        return {(text, beside): tells[beside] for text, beside in cells if tells.get(beside, text) != text}
 
     def _by_way(self, way: Way, cells: Iterable[tuple[str, str]], known: Known) -> dict[tuple[str, str], str]:
         told = {cell: new for cell in cells if (new := way.rewrite(cell[0])) is not None}
@@ -216,12 +201,9 @@ def outlines_of(texts: Sequence[str]) -> list[str]:
 
 def _trust(answers: Iterable[tuple[str | None, str]]) -> float:
     """How far answers are trusted, by how many of them are right; None is none."""
-    right = [_same(answer, repair) for answer, repair in answers if answer is not None]
+    given = [(answer, repair) for answer, repair in answers if answer is not None]
+    right = [answer == repair or number_of(answer) == number_of(repair) for answer, repair in given]
     return (sum(right) + 0.5) / (len(right) + 1) if any(right) else 0.0
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or number_of(one) == number_of(other)
 
 
 def number_of(text: str) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.decisions.decision import UNDO, WRONG, Decision, standing
 from cellmend.decisions.judged import Judged
@@ -18,7 +17,7 @@ from cellmend.posterior.known import Floats
 from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.packing import pack, unpack
 from cellmend.table.readtable import ReadTable, Suspect
-from cellmend.table.values import shortened
+from cellmend.table.values import Bools, shortened
 
 REASONS = {DECIDED: "which was decided to be wrong", TAUGHT: "like cells that were decided to be wrong"}
 Cell = tuple[int, int]  # row and place of the column
@@ -66,7 +65,7 @@ class Taught:
         learned = self.lesson.learned(judged) if self.lesson.speaks_of(judged) else before
         return np.maximum(before * (1 - before), learned * (1 - learned))
 
-    def suspects(self, judged: Judged, revised: Floats, flagged: NDArray[np.bool_]) -> dict[Cell, Suspect]:
+    def suspects(self, judged: Judged, revised: Floats, flagged: Bools) -> dict[Cell, Suspect]:
         """What decisions say that flagged cells, (N, D), were: those that were decided, and those of which only a
         repair that people gave tells what was meant."""
         told = {(each.row, each.column) for each in judged.table.suspects if each.meant}  # by slips or other rows
@@ -74,15 +73,14 @@ class Taught:
         for cell, known in self.own(judged).items():
             if flagged[cell]:
                 found[cell] = DECIDED, known.decision.repair
-        return {cell: self._suspect(judged, cell, float(revised[cell]), *how) for cell, how in found.items()}
+        suspects = {}
+        for (row, place), (cause, meant) in found.items():
+            reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
+            texts = () if meant is None else (meant,)
+            suspects[row, place] = Suspect(row, place, float(revised[row, place]), texts, reason, cause)
+        return suspects
 
-    def _suspect(self, judged: Judged, cell: Cell, suspicion: float, cause: str, meant: str | None) -> Suspect:
-        row, place = cell
-        reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
-        texts = () if meant is None else (meant,)
-        return Suspect(row, place, suspicion, texts, reason, cause)
-
-    def _meant(self, judged: Judged, flagged: NDArray[np.bool_]) -> Iterator[tuple[Cell, str | None]]:
+    def _meant(self, judged: Judged, flagged: Bools) -> Iterator[tuple[Cell, str | None]]:
         """Flagged cells whose text is repaired in a way that people showed."""
         assert judged.portrait is not None  # noqa: S101
         for place, (repairs, known) in enumerate(zip(self.repairs, judged.portrait.columns, strict=True)):

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.model.judge import SUREST
 from cellmend.settings import LEAST_FLAGGED, Spans
@@ -18,8 +17,7 @@ from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
-
-FEWEST = 2  # cells: one alone is no contradiction
+from cellmend.table.values import Floats
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,7 @@ def spans_of(contradictions: Sequence[Contradiction]) -> Spans:
 
 
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
-def find_contradictions(
-    relations: Iterable[Relation], table: ReadTable, suspicion: NDArray[np.float64]
-) -> list[Contradiction]:
+def find_contradictions(relations: Iterable[Relation], table: ReadTable, suspicion: Floats) -> list[Contradiction]:
     """The contradictions in a table, from the suspicion of its cells, (N, D); no cell is in two of them.
 
     Cells that are beyond doubt, as those of which a person said that they are right, are in none.
@@ -65,29 +61,23 @@ def find_contradictions(
         if isinstance(relation, Arithmetic | Dependency) and set(relation.columns) <= set(table.names):
             for each in _broken(relation, table, suspicion):
                 of_row = by_row.setdefault(each.row, {})
-                of_row[each.places] = _both(of_row[each.places], each) if each.places in of_row else each
+                twin = of_row.get(each.places, each)  # they tend to be broken together, so the surer one counts
+                said = each.said if twin is each else (*twin.said, *each.said)
+                of_row[each.places] = replace(max(twin, each, key=lambda one: one.probability), said=said)
     return [each for row in sorted(by_row) for each in _apart(by_row[row].values())]
 
 
-def _broken(
-    relation: Arithmetic | Dependency, table: ReadTable, suspicion: NDArray[np.float64]
-) -> Iterable[Contradiction]:
+def _broken(relation: Arithmetic | Dependency, table: ReadTable, suspicion: Floats) -> Iterable[Contradiction]:
     """Of the rows that break a relation; only one of their cells is wrong, so that their suspicions add up."""
     breaks, columns = relation.breaks(table), sorted(table.names.index(name) for name in relation.columns)
     doubts = suspicion[breaks.rows][:, columns]  # (n, columns)
     chances = np.maximum(breaks.chances, doubts.sum(axis=1)).clip(max=SUREST)
-    probable = (chances >= LEAST_FLAGGED) & ((doubts > 0).sum(axis=1) >= FEWEST)  # or the row is an exception
+    probable = (chances >= LEAST_FLAGGED) & ((doubts > 0).sum(axis=1) > 1)  # or the row is an exception
     for at in np.flatnonzero(probable).tolist():
         row, own = int(breaks.rows[at]), {place: d for place, d in zip(columns, doubts[at].tolist(), strict=True) if d}
         names = tuple(table.names[place] for place in own)
         said = (breaks.say(row),)
         yield Contradiction(row, tuple(own), tuple(own.values()), float(chances[at]), relation.kind, said, names)
-
-
-def _both(one: Contradiction, other: Contradiction) -> Contradiction:
-    """Two of the same cells: they tend to be broken together, so the surer one counts."""
-    surer = one if one.probability >= other.probability else other
-    return replace(surer, said=(*one.said, *other.said))
 
 
 def _apart(contradictions: Iterable[Contradiction]) -> list[Contradiction]:

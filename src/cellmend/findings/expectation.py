@@ -11,11 +11,10 @@ from torch import Tensor
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Reconstruction, best, for_each_network, over_networks, probabilities_of
 from cellmend.model.network import RVAE
+from cellmend.table.priors import BY_FAR
 
-LIKELY_LEVELS = 3  # named in a reason at most
-NAMED_COLUMNS = 3  # in a reason at most
+MOST_NAMED = 3  # levels, or columns, in a reason
 REMOVED_COLUMNS = 6  # to see whether they matter: several may tell the same
-ENOUGH = 0.8  # of the change that removing all of them makes; further columns are not named
 NO_INFLUENCE = 0.05  # log density, or probability: then nothing in the row matters
 LONGEST_CHUNK = 8192  # rows decoded at once for that
 
@@ -53,19 +52,15 @@ def expect(network: RVAE, cells: Cells, seen: Reconstruction, flagged: Tensor) -
     for span, probabilities in probabilities_of(network, seen.decoded):
         own = ((columns >= span.start) & (columns < span.stop)).nonzero()[:, 0]
         at_own = probabilities[rows[own], columns[own] - span.start]  # (own, C)
-        top = at_own.topk(min(LIKELY_LEVELS, at_own.shape[-1]), dim=-1)
+        top = at_own.topk(min(MOST_NAMED, at_own.shape[-1]), dim=-1)
         for cell, levels, chances in zip(own.tolist(), top.indices.tolist(), top.values.tolist(), strict=True):
             likely[cell] = [pair for pair in zip(levels, chances, strict=True) if pair[1] > 0]
-    places = zip(rows.tolist(), columns.tolist(), strict=True)
-    found = zip(places, *numbers.tolist(), likely, outside.tolist(), strict=True)
-    return [
-        Expectation(row, column, value, mean, least, most, levels, apart)
-        for (row, column), value, mean, least, most, levels, apart in found
-    ]
+    found = zip(rows.tolist(), columns.tolist(), *numbers.tolist(), likely, outside.tolist(), strict=True)
+    return [Expectation(*each) for each in found]
 
 
 @torch.no_grad()
-def log_fits(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], list[float]]:
+def log_fits(network: RVAE, seen: Reconstruction, meant: Meant) -> dict[tuple[int, int], list[float]]:
     """How well values that may have been meant fit the rest of their row: log p of each against that of the best."""
     asked = [(row, column, value) for (row, column), values in meant.items() for value in values]
     if not asked:
@@ -75,12 +70,8 @@ def log_fits(network: RVAE, cells: Cells, seen: Reconstruction, meant: Meant) ->
     best_values = best(network, decoded)
     tried = best_values.clone()
     tried[every, columns] = values.to(tried)
-    logs = [
-        over_networks(
-            network.log_clean(for_each_network(network, Cells(x, torch.ones_like(x, dtype=torch.bool))), decoded)
-        )
-        for x in (tried, best_values)
-    ]
+    whole = [Cells(each, torch.ones_like(each, dtype=torch.bool)) for each in (tried, best_values)]
+    logs = [over_networks(network.log_clean(for_each_network(network, each), decoded)) for each in whole]
     fits: list[float] = (logs[0] - logs[1])[every, columns].tolist()
     found: dict[tuple[int, int], list[float]] = {}
     for (row, column, _), fit in zip(asked, fits, strict=True):
@@ -117,9 +108,9 @@ def _explained(network: RVAE, cells: Cells, shown: Tensor, piece: Sequence[Expec
         left[every, column] = False
     changes, columns = (torch.stack(each, -1) for each in zip(*rounds, strict=True))  # (F, rounds)
     for each, change, order in zip(piece, changes.tolist(), columns.tolist(), strict=True):
-        wanted = max(ENOUGH * max(change), NO_INFLUENCE)
+        wanted = max(BY_FAR * max(change), NO_INFLUENCE)
         enough = next((place for place, reached in enumerate(change, 1) if reached >= wanted), 0)
-        yield replace(each, matter=tuple(order[: min(enough, NAMED_COLUMNS)]))
+        yield replace(each, matter=tuple(order[: min(enough, MOST_NAMED)]))
 
 
 def _changes(network: RVAE, values: Tensor, whole: Tensor, left: Tensor, own: Tensor) -> Tensor:

@@ -10,12 +10,14 @@ import numpy as np
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.finding import Finding
+from cellmend.findings.hypotheses import FILLED_IN
 from cellmend.findings.wording import Wording, held_as
 from cellmend.model.columns import EncodedColumn
 from cellmend.posterior.experts import SLIP_NAMES
 from cellmend.posterior.meant import Hypothesis
 from cellmend.table.causes import named
 from cellmend.table.readtable import Suspect
+from cellmend.table.texts import Notation
 from cellmend.table.values import shortened
 
 LEAST_LIKELY = 0.05  # a level less probable than this is not named
@@ -33,7 +35,6 @@ CAUSES = {
     "sign": named.SIGN,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
-GUESSED = ("level", "number", "pair")  # sources of hypotheses that tell what is usual, and not what must be
 OF_FAMILIES = {
     "spelling": (named.SPELLING, "it looks misspelled"),
     "form": (named.FORM, "hardly any other cell of its column is written so"),
@@ -63,7 +64,7 @@ class Verdict:
 def explain(verdict: Verdict, words: Wording) -> Finding:
     """A verdict in the user's units and words, with what the cell probably was."""
     name = words.table.names[verdict.place]
-    value = words.value(verdict.row, name)
+    value = words.table.cell(verdict.row, name)
     expected, column = verdict.expected, None
     if expected is not None:
         column = words.encoder.columns[expected.column]
@@ -72,7 +73,7 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     repair = None if best is None else held_as(words.table, verdict.place, best.meant)
     low, high = _bounds(expected, column, words)
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
-    if cause == named.DEFAULT and best is not None and best.source in GUESSED:
+    if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
     said = why if why.startswith(f"{name} is ") else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)
@@ -82,14 +83,12 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
 def _cause(verdict: Verdict) -> str:
     """The slip that leads to what was meant, else what the best hypothesis undoes or an expert names, else that of the
     likeliest family; a placeholder is one, whatever it stands for."""
-    best = verdict.best
+    best, found = verdict.best, list[str]()
     if best is not None and verdict.chance >= WORTH_NAMING and verdict.family != "placeholder":
         told = [each.cause for each in verdict.suspects if best.meant in each.meant]
         slips = [cause for cause in told if cause in SLIP_NAMES]
-        undone = [CAUSES[best.source]] if best.source in CAUSES else []
-        if named_ones := [*slips, *undone, *told]:
-            return named_ones[0]
-    return OF_FAMILIES[verdict.family][0]
+        found = [*slips, *([CAUSES[best.source]] if best.source in CAUSES else []), *told]
+    return found[0] if found else OF_FAMILIES[verdict.family][0]
 
 
 def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
@@ -112,25 +111,20 @@ def explain_by_network(expected: Expectation, suspicion: float, words: Wording) 
     """A cell as the methods of the paper have it: repaired by the network, whatever else is known."""
     column = words.encoder.columns[expected.column]
     expected = _within_reach(expected, column)
-    value = words.value(expected.row, column.name)
+    value = words.table.cell(expected.row, column.name)
     given = [words.neighbour(expected.row, other) for other in expected.matter]
-    low, high = _bounds(expected, column, words)
-    repair, why = (
-        words.write(column, expected.repair),
-        say_why(column.name, value, _usual(expected, column, words), given),
-    )
+    (low, high), repair = _bounds(expected, column, words), words.write(column, expected.repair)
+    why = say_why(column.name, value, _usual(expected, column, words), given)
     return Finding(expected.row, column.name, value, suspicion, repair, low, high, why, named.UNLIKE_ROW, suspicion)
 
 
 def explain_decided(suspect: Suspect, words: Wording) -> Finding:
     """A cell that a person decided about, or that is like decided ones."""
     name = words.table.names[suspect.column]
-    value = words.value(suspect.row, name)
+    value = words.table.cell(suspect.row, name)
     repair = held_as(words.table, suspect.column, suspect.meant[0]) if suspect.meant else None
-    chance = suspect.suspicion if suspect.meant else 0.0
-    return Finding(
-        suspect.row, name, value, suspect.suspicion, repair, None, None, suspect.reason, suspect.cause, chance
-    )
+    sure, chance = suspect.suspicion, suspect.suspicion if suspect.meant else 0.0
+    return Finding(suspect.row, name, value, sure, repair, None, None, suspect.reason, suspect.cause, chance)
 
 
 def left_as_found(finding: Finding, repair_from: float, protect: Sequence[str]) -> Finding:
@@ -160,21 +154,15 @@ def _bounds(
     if expected is None or column is None:
         return None, None
     decoded = [None if np.isnan(bound) else column.decode_one(bound) for bound in (expected.low, expected.high)]
-    return _bound(decoded[0], words, column), _bound(decoded[1], words, column)
+    notation = words.table.notations.get(column.name, Notation())
+    low, high = (notation.bound(bound) if isinstance(bound, int | float) else None for bound in decoded)
+    return low, high
 
 
 def _within_reach(expected: Expectation, column: EncodedColumn) -> Expectation:
     """The interval without what the column never holds: no amounts below 0, no percentages above 100."""
     least, most = min(column.reach[0], expected.repair), max(column.reach[1], expected.repair)
     return replace(expected, low=max(expected.low, least), high=min(expected.high, most))
-
-
-def _bound(bound: Any, words: Wording, column: EncodedColumn) -> float | str | None:
-    """A bound as a number, or a date as its column writes it; levels have none."""
-    if not isinstance(bound, int | float):
-        return None
-    notation = words.table.notations.get(column.name)
-    return float(bound) if notation is None else notation.bound(bound)
 
 
 def _usual(expected: Expectation, column: EncodedColumn, words: Wording) -> str:
@@ -192,7 +180,8 @@ def usual_for(given: Sequence[str], usual: str) -> str:
     >>> usual_for(["x 5.12", "y 5.15"], "3.15 to 3.21")
     'for x 5.12 and y 5.15 it is usually 3.15 to 3.21'
     """
-    return f"for {_listed(given)} it is usually {usual}" if given else f"for a row like this it is usually {usual}"
+    others = f"{', '.join(given[:-1])} and {given[-1]}" if len(given) > 1 else "".join(given)
+    return f"for {others or 'a row like this'} it is usually {usual}"
 
 
 def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str:
@@ -204,7 +193,3 @@ def say_why(name: str, value: Any, usual: str, given: Sequence[str] = ()) -> str
     'sex is Male; for a row like this it is usually Female (97 %)'
     """
     return f"{name} is {shortened(value)}; {usual_for(given, usual)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

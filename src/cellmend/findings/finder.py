@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cellmend.errors import SettingError, did_you_mean
@@ -29,6 +28,7 @@ from cellmend.table.causes.named import DEFAULT
 from cellmend.table.readtable import Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.texts import Unread
+from cellmend.table.values import Bools, Floats
 
 EXPLAINED = 10_000  # cells for which it is worked out which columns matter; the most suspicious ones
 
@@ -51,56 +51,46 @@ class Finder:
         repaired = self.repair(encoded, found, impute=impute)
         return Mended(encoded.table, suspicion, found, repaired, contradictions)
 
-    def _contradictions(self, encoded: EncodedTable, suspicion: NDArray[np.float64]) -> list[Contradiction]:
+    def _contradictions(self, encoded: EncodedTable, suspicion: Floats) -> list[Contradiction]:
         """Cells of which one is wrong, whichever; none where the network speaks alone."""
         if not self.judge.weighs(encoded):
             return []
         return find_contradictions(self.judge.model.reader.relations, encoded.table, suspicion)
 
-    def find(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Finding]:
+    def find(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
         table, settings = encoded.table, self.judge.settings
         refuse_unknown(settings.protect, table.names)
         words = Wording(table, self.encoder)
         if not self.judge.weighs(encoded):
             every = self._expectations(encoded, suspicion, flagged)
-            by_network = [explain_by_network(each, self._of(suspicion, each), words) for each in every.values()]
-            found = sorted(by_network, key=lambda each: -each.suspicion)
+            found = [explain_by_network(each, float(suspicion[cell]), words) for cell, each in every.items()]
+            found.sort(key=lambda each: -each.suspicion)
             return [left_as_found(each, 0.0, settings.protect) for each in found]
-        found = [explain(each, words) for each in self._verdicts(encoded, suspicion, flagged, words)]
         decided = self.judge.decided(encoded, suspicion, flagged)
-        place = {name: at for at, name in enumerate(table.names)}
-        found = [
-            explain_decided(decided[each.row, place[each.column]], words)
-            if (each.row, place[each.column]) in decided
-            else each
-            for each in found
-        ]
+        verdicts = self._verdicts(encoded, suspicion, flagged, words)
+        told = [(each, decided.get((each.row, each.place))) for each in verdicts]
+        found = [explain(each, words) if own is None else explain_decided(own, words) for each, own in told]
+        found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
         rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
-        found = in_keeping(
-            [left_as_found(each, settings.repair_from, settings.protect) for each in found], table, rules
-        )
+        found = in_keeping(found, table, rules)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
-    def _verdicts(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
-    ) -> list[Verdict]:
+    def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
         """What all evidence says of the flagged cells, (N, all columns)."""
         asked, hypotheses, figures = self.hypotheses(encoded, suspicion, flagged, words)
         posterior = self.judge.posterior(encoded)
         chances = weighed(self.judge.weighing.weigher.repairs, posterior, asked, figures)
         found = []
-        for cell, own, chance in zip(asked, hypotheses, chances, strict=True):
-            at = int(chance.argmax()) if len(chance) else -1
-            best, sure = (own[at], float(chance[at])) if own else (None, 0.0)
-            doubt = float(suspicion[cell.row, cell.place])
-            family = posterior.family(cell.row, cell.place)
-            found.append(Verdict(cell.row, cell.place, doubt, family, best, sure, cell.suspects, cell.expected))
+        for (row, place, suspects, expected), own, chance in zip(asked, hypotheses, chances, strict=True):
+            best, sure = (own[chance.argmax()], float(chance.max())) if own else (None, 0.0)
+            doubt, family = float(suspicion[row, place]), posterior.family(row, place)
+            found.append(Verdict(row, place, doubt, family, best, sure, suspects, expected))
         return found
 
     def hypotheses(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_], words: Wording
-    ) -> tuple[list[Asked], list[list[Hypothesis]], list[NDArray[np.float64]]]:
+        self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording
+    ) -> tuple[list[Asked], list[list[Hypothesis]], list[Floats]]:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
         collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
@@ -108,7 +98,7 @@ class Finder:
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)
 
-    def asked(self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]) -> list[Asked]:
+    def asked(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Asked]:
         """The flagged cells, (N, all columns), with what experts and the network say of each."""
         experts: dict[tuple[int, int], list[Suspect]] = {}
         for each in encoded.table.suspects:
@@ -129,19 +119,17 @@ class Finder:
         found = [[math.nan] * len(own) for own in hypotheses]
         for examined in self.judge.examine(encoded, rows=np.array(sorted(by_row), dtype=np.int64)) if by_row else ():
             meant: dict[tuple[int, int], list[float]] = {}
-            where: dict[tuple[int, int], tuple[int, list[int]]] = {}
+            where: dict[tuple[int, int], list[tuple[int, int]]] = {}  # cell and hypothesis, of each of these values
             for place, row in enumerate(examined.rows.tolist()):
                 for at in by_row.get(row, ()):
                     column = asked[at].expected.column  # type: ignore[union-attr]
-                    values = [words.read(self.encoder.columns[column], [each.meant]) for each in hypotheses[at]]
-                    readable = [(n, value[0]) for n, value in enumerate(values) if value]
-                    if readable:
-                        meant[place, column] = [value for _, value in readable]
-                        where[place, column] = at, [n for n, _ in readable]
-            for key, fit in log_fits(self.judge.model.network, examined.cells, examined.seen, meant).items():
-                at, numbers = where[key]
-                for n, value in zip(numbers, fit, strict=True):
-                    found[at][n] = value
+                    for number, each in enumerate(hypotheses[at]):
+                        for value in words.read(self.encoder.columns[column], [each.meant]):
+                            meant.setdefault((place, column), []).append(value)
+                            where.setdefault((place, column), []).append((at, number))
+            for key, fit in log_fits(self.judge.model.network, examined.seen, meant).items():
+                for (at, number), value in zip(where[key], fit, strict=True):
+                    found[at][number] = value
         return found
 
     def repair(self, encoded: EncodedTable, found: Sequence[Finding], *, impute: bool) -> Any:
@@ -188,7 +176,7 @@ class Finder:
         }
 
     def _expectations(
-        self, encoded: EncodedTable, suspicion: NDArray[np.float64], flagged: NDArray[np.bool_]
+        self, encoded: EncodedTable, suspicion: Floats, flagged: Bools
     ) -> dict[tuple[int, int], Expectation]:
         """What the network expects at each flagged cell of the model, by row and place in the table."""
         positions = self.encoder.positions
@@ -205,9 +193,6 @@ class Finder:
                 row = int(rows[each.row])
                 found[row, positions[each.column]] = replace(each, row=row)
         return found
-
-    def _of(self, suspicion: NDArray[np.float64], expected: Expectation) -> float:
-        return float(suspicion[expected.row, self.encoder.positions[expected.column]])
 
 
 def refuse_unknown(protected: Sequence[str], names: Sequence[str]) -> None:

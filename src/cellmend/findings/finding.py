@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.findings.contradictions import Contradiction
 from cellmend.table.causes.named import UNLIKE_ROW
 from cellmend.table.frames import Frame
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import as_text
+from cellmend.table.values import Floats, as_text
 
 FINDINGS = pa.schema(
     [
@@ -60,7 +59,7 @@ class Mended:
     """All that was found in a table, and the table repaired."""
 
     table: ReadTable
-    matrix: NDArray[np.float64]  # (rows, columns) suspicion of every cell
+    matrix: Floats  # (rows, columns) suspicion of every cell
     found: Sequence[Finding]
     repaired: Any  # of the user's kind
     contradictions: Sequence[Contradiction] = ()  # that are among what was found, in the order of their numbers
@@ -129,11 +128,10 @@ def with_contradictions(
 
 def _lines(contradiction: Contradiction, table: ReadTable) -> list[Finding]:
     """One for each cell of a contradiction; none has a repair."""
-    row, names = contradiction.row, [table.names[place] for place in contradiction.places]
-    values = [table.arrow.column(place)[row].as_py() for place in contradiction.places]
+    row, cells = contradiction.row, zip(contradiction.names, contradiction.suspicions, strict=True)
     return [
-        Finding(row, name, value, own, None, None, None, contradiction.reason, contradiction.cause)
-        for name, value, own in zip(names, values, contradiction.suspicions, strict=True)
+        Finding(row, name, table.cell(row, name), own, None, None, None, contradiction.reason, contradiction.cause)
+        for name, own in cells
     ]
 
 
@@ -173,13 +171,8 @@ def to_html(findings: Sequence[Finding]) -> str:
     """
     titles = "".join(f"<th>{name}</th>" for name in FINDINGS.names)
     shown = findings[:SHOWN_IN_NOTEBOOKS]
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_in_table(getattr(each, name)))}</td>" for name in FINDINGS.names) + "</tr>"
-        for each in shown
-    )
+    cells = ([getattr(each, name) for name in FINDINGS.names] for each in shown)
+    texts = ([f"{cell:.6g}" if isinstance(cell, float) else as_text(cell) for cell in row] for row in cells)
+    lines = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in texts)
     more = f"<p>{len(findings) - len(shown):,} more</p>" if len(findings) > len(shown) else ""
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>{more}"
-
-
-def _in_table(cell: Any) -> str:
-    return f"{cell:.6g}" if isinstance(cell, float) else as_text(cell)

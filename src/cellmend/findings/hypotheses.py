@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.findings.expectation import Expectation
 from cellmend.findings.wording import Wording
@@ -21,12 +20,12 @@ from cellmend.posterior.meant import FIGURES, Hypothesis, Spellings, figures_of,
 from cellmend.posterior.posterior import Posterior
 from cellmend.posterior.weigher import OF_CELL, RepairWeigher
 from cellmend.table.readtable import Suspect
-from cellmend.table.values import as_text
+from cellmend.table.values import Floats, Ints, as_text
 
 NINE_TENTHS = 3.29  # deviations of a Gaussian that hold nine tenths of it
 INSIDE = -1.353  # log density of a Gaussian at the ends of its middle nine tenths, against its top
 TIE = 1e-6  # by which what was typed goes before what was worked out
-FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row, and not at how the cell is written
+FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row: what is usual, and not what must be
 MOST_SPELLED = 2_000  # different texts of a table for which other spellings are looked up
 
 
@@ -48,7 +47,7 @@ class Hypotheses:
         self._placeholders: dict[str, bool] = {}
 
     @cached_property
-    def codes(self) -> NDArray[np.int64]:
+    def codes(self) -> Ints:
         """The place of each cell's text among the learned ones, (N, D)."""
         columns = [Coded(texts, codes) for texts, codes in zip(self.figures.texts, self.figures.codes.T, strict=True)]
         return places_of(self.portrait.columns, columns)
@@ -112,7 +111,7 @@ class Hypotheses:
 
     def figures_for(
         self, cells: Sequence[Asked], hypotheses: Sequence[list[Hypothesis]], fits: Sequence[list[float]]
-    ) -> list[NDArray[np.float64]]:
+    ) -> list[Floats]:
         """Figures of each hypothesis about each cell."""
         meant: dict[int, list[str]] = {}
         for cell, own in zip(cells, hypotheses, strict=True):
@@ -121,7 +120,7 @@ class Hypotheses:
             self.spellings[place].shares_of_outlines(texts)  # of all at once, which is faster than of one cell each
         return [self._figures(*each) for each in zip(cells, hypotheses, fits, strict=True)]
 
-    def _figures(self, cell: Asked, hypotheses: list[Hypothesis], fits: list[float]) -> NDArray[np.float64]:
+    def _figures(self, cell: Asked, hypotheses: list[Hypothesis], fits: list[float]) -> Floats:
         """Figures of each hypothesis about a cell."""
         column, pairs = self.spellings[cell.place], self.portrait.pairs
         places = [column.place.get(each.meant, -1) for each in hypotheses]
@@ -130,8 +129,8 @@ class Hypotheses:
 
 
 def weighed(
-    weigher: RepairWeigher, posterior: Posterior, cells: Sequence[Asked], figures: Sequence[NDArray[np.float64]]
-) -> list[NDArray[np.float64]]:
+    weigher: RepairWeigher, posterior: Posterior, cells: Sequence[Asked], figures: Sequence[Floats]
+) -> list[Floats]:
     """How probable each hypothesis about each cell is, if the cell is wrong."""
     if not figures:
         return []
@@ -142,7 +141,7 @@ def weighed(
     return [np.maximum(each, told_by_interval(own)) for each, own in zip(learned, figures, strict=True)]
 
 
-def told_by_interval(figures: NDArray[np.float64]) -> NDArray[np.float64]:
+def told_by_interval(figures: Floats) -> Floats:
     """How much of the column's range the network rules out, for hypotheses about one cell, (H,), that lie in its
     interval; 0 for others. A number that was typed wrong goes before one that was worked out."""
     number, sure, fit, says = (FIGURES.index(name) for name in ("number", "expert_sure", "net_fit", "net_chance"))
@@ -155,7 +154,7 @@ def told_by_interval(figures: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(inside, ruled_out - TIE * figures[:, number], 0.0)
 
 
-def joined(posterior: Posterior, cells: Sequence[Asked], figures: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def joined(posterior: Posterior, cells: Sequence[Asked], figures: Sequence[Floats]) -> Floats:
     """Figures of all hypotheses about some cells, with the log odds that each cell is wrong and its families of causes
     beside them, (H, k)."""
     each = []

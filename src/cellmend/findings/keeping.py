@@ -28,7 +28,11 @@ def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arith
     """
     changed = list(found)
     quantities = {quantity.name: quantity for rule in rules for quantity in rule.quantities}
-    repaired = {(each.row, each.column): at for at, each in enumerate(found) if _has_repair(each, quantities)}
+    repaired = {
+        (each.row, each.column): at
+        for at, each in enumerate(found)
+        if each.repair is not None and each.column in quantities
+    }
     if not repaired:
         return changed
     rows = np.unique([row for row, _ in repaired])
@@ -38,14 +42,9 @@ def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arith
             of_row = [(int(rows[at]), name) for name in rule.columns if (int(rows[at]), name) in repaired]
             own = [cell for cell in of_row if found[repaired[cell]].cause != DECIDED]
             for cell in own:
-                told = _solved(rule, cell[1], values, at) if len(own) == 1 else None
-                finding = changed[repaired[cell]]
-                changed[repaired[cell]] = _as_told(finding, rule, told, table, quantities[cell[1]])
+                told, place = _solved(rule, cell[1], values, at) if len(own) == 1 else None, repaired[cell]
+                changed[place] = _as_told(changed[place], rule, told, table, quantities[cell[1]])
     return changed
-
-
-def _has_repair(finding: Finding, quantities: Mapping[str, Quantity]) -> bool:
-    return finding.repair is not None and finding.column in quantities
 
 
 def _repaired_values(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.decisions.asking import ask_cells, ask_rows, kinds_of
 from cellmend.decisions.decision import Decision
@@ -17,8 +16,7 @@ from cellmend.findings.finder import Finder
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.judge import Judge
 from cellmend.model.model import Model
-from cellmend.table.readtable import ReadTable
-from cellmend.table.values import as_text
+from cellmend.table.values import Floats, as_text
 
 QUESTIONS = pa.schema(
     [
@@ -63,7 +61,7 @@ def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> p
     found = _found(finder, encoded, suspicion, cells)
     causes = {(each.row, each.column): each.cause for each in reversed(table.suspects)}  # of several the likeliest
     lines = [
-        (row, table.names[place], _text(table, row, place), float(suspicion[row, place]), found.get((row, place)),
+        (row, table.names[place], table.text(row, place), float(suspicion[row, place]), found.get((row, place)),
          causes.get((row, place), ""), int(sizes[kinds[row, place]]) - 1)
         for row, place in cells
     ]  # fmt: skip
@@ -71,7 +69,7 @@ def ask(finder: Finder, encoded: EncodedTable, n: int, *, whole_rows: bool) -> p
 
 
 def _found(
-    finder: Finder, encoded: EncodedTable, suspicion: NDArray[np.float64], cells: Sequence[tuple[int, int]]
+    finder: Finder, encoded: EncodedTable, suspicion: Floats, cells: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], str | None]:
     """What these cells should be, if they are wrong."""
     flagged = np.zeros(suspicion.shape, dtype=bool)
@@ -94,7 +92,7 @@ def learn_decisions(
     for cell, known in taught.own(judged).items():
         moved[cell] &= known.decision.row != cell[0]
     lines = [
-        (row, encoded.table.names[place], _text(encoded.table, row, place), float(before[row, place]),
+        (row, encoded.table.names[place], encoded.table.text(row, place), float(before[row, place]),
          float(after[row, place]), "found" if after[row, place] >= threshold else "dropped")
         for row, place in zip(*(each.tolist() for each in np.nonzero(moved)), strict=True)
     ]  # fmt: skip
@@ -102,7 +100,7 @@ def learn_decisions(
 
 
 def _guesses(
-    judge: Judge, encoded: EncodedTable, suspicion: NDArray[np.float64], decisions: Sequence[Decision]
+    judge: Judge, encoded: EncodedTable, suspicion: Floats, decisions: Sequence[Decision]
 ) -> dict[tuple[int, str], str | None]:
     """The repairs that the model had for the decided cells before anything was taught."""
     places = {name: place for place, name in enumerate(encoded.table.names)}
@@ -111,11 +109,6 @@ def _guesses(
     finder = Finder(Judge(replace(judge.model, taught=None), judge.settings))
     found = _found(finder, encoded, suspicion, cells)
     return {(row, encoded.table.names[place]): repair for (row, place), repair in found.items()}
-
-
-def _text(table: ReadTable, row: int, place: int) -> str | None:
-    cell = table.arrow.column(place)[row].as_py()
-    return None if cell is None else as_text(cell)
 
 
 def _as_table(schema: pa.Schema, lines: Sequence[tuple[Any, ...]]) -> pa.Table:

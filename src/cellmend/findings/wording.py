@@ -84,24 +84,18 @@ class Wording:
         for name, every in by_column.items():
             position = self.table.names.index(name)
             new = _with_gaps(every, self.table.arrow.schema.field(position).type)
-            ordered = sorted(new)
-            rows = np.zeros(self.table.rows, dtype=bool)
-            rows[ordered] = True
-            values = [new[row] for row in ordered]
+            rows = np.isin(np.arange(self.table.rows), list(new))
+            values = [new[row] for row in sorted(new)]
             if name in levels or any(not isinstance(value, int | float) for value in values):
                 changes[position] = Change.to_cells(rows, values)
             else:
                 changes[position] = Change(rows, np.array(values, dtype=np.float64), None)
         return changes
 
-    def value(self, row: int, name: str) -> Any:
-        """What stands in a cell, as the user's table has it."""
-        return self.table.arrow[name][row].as_py()
-
     def neighbour(self, row: int, column: int) -> str:
         """A column that matters and what stands in it: "x 5.12"."""
         name = self.encoder.columns[column].name
-        return f"{name} {shortened(self.value(row, name))}"
+        return f"{name} {shortened(self.table.cell(row, name))}"
 
 
 def _with_gaps(new: dict[int, Any], type_: pa.DataType) -> dict[int, Any]:

@@ -10,24 +10,25 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
+from cellmend.table.priors import ENOUGH
+from cellmend.table.texts import alike_until
+from cellmend.table.values import Ints
 
 WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
 CODE_LETTERS = 3  # or fewer in a word, or digits, make it a code
 GUESSED = 0.2  # how far a text is trusted to be meant that stands nowhere: the column's letters are not its language
-STYLE = 0.1  # and if signs or spaces differ, which everybody sets in another way
+OTHER_SIGNS = 0.1  # and if signs or spaces differ, which everybody sets in another way
 CROWD = 200  # texts that are alike and compared with each other
 SURPRISE, SURPRISES = 4.0, 8.0  # of a letter, and of it with the next three, from which it may be wrong
 MOST_PLACES = 2  # in a text that may be wrong
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LETTERS_PER_SLIP, MOST_SLIPS = 6, 8  # such a text may differ in
-USUAL = 20  # cells with a value that a text may mean of which nothing else is left
 RARER = 5  # times, than the most frequent
 SIGNS = "*#?!._-~$%&+=<>|\\/^'\"`"
 
@@ -44,7 +45,7 @@ class Pair(NamedTuple):
     meant: str
 
 
-def near_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int = 0) -> set[tuple[int, int]]:
+def near_pairs(texts: Sequence[str], counts: Ints, asked: int = 0) -> set[tuple[int, int]]:
     """Pairs of texts of which the first may be the second, misspelled: they differ in little.
 
     The first is one of the texts from the place `asked` on.
@@ -70,7 +71,7 @@ def _keys(text: str) -> set[str]:
     return without | {text} | {f"\0{kind}{key}" for kind, key in enumerate(other)}
 
 
-def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+def _far_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
     """Rare texts and frequent ones that differ in several letters, if there are not too many that were learned."""
     learned = counts[:asked] if asked else counts
     frequent = np.flatnonzero(counts >= FREQUENT)
@@ -86,9 +87,9 @@ def _far_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> s
     return {(int(rare[one]), int(frequent[other])) for one, other in zip(*np.nonzero(close), strict=True)}
 
 
-def _garbled_pairs(texts: Sequence[str], counts: NDArray[np.int64], asked: int) -> set[tuple[int, int]]:
+def _garbled_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
     """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
-    usual = np.flatnonzero(counts >= USUAL)
+    usual = np.flatnonzero(counts >= ENOUGH)
     usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()
     once = [at for at in range(asked, len(texts)) if counts[at] == 1]
     by_shape: dict[str, list[int]] = defaultdict(list)
@@ -151,9 +152,8 @@ def window(seen: str, meant: str) -> tuple[str, str, str]:
     >>> window("abcdefgxhijklmnop", "abcdefghijklmnop")
     ('cdefg', 'xhijklm', 'hijklm')
     """
-    shorter = min(len(seen), len(meant))
-    start = next((at for at in range(shorter) if seen[at] != meant[at]), shorter)
-    end = next((at for at in range(shorter - start) if seen[-1 - at] != meant[-1 - at]), shorter - start)
+    start = alike_until(seen, meant)
+    end = alike_until(seen[start:][::-1], meant[start:][::-1])
     kept = CONTEXT + 1 if end > CONTEXT else end + 1
     before = (START * CONTEXT + seen[:start])[-CONTEXT:]
     cut = end + 1 - kept
@@ -165,14 +165,14 @@ def _trust(seen: str, meant: str) -> float:
     """Log of how much it is trusted that a text which stands nowhere was meant; less if they differ in signs."""
     signs = Counter(letter for letter in seen if not letter.isalnum())
     same = signs == Counter(letter for letter in meant if not letter.isalnum())
-    return math.log(GUESSED if same else GUESSED * STYLE)
+    return math.log(GUESSED if same else GUESSED * OTHER_SIGNS)
 
 
 def stray_letter(cause: str, seen: str, meant: str) -> int:
     """The letter that strayed into a text, as a number; 0 if none did."""
     if cause not in ("inserted", "replaced", "throughout"):
         return 0
-    return ord(seen[next((at for at, (a, b) in enumerate(zip(seen, meant, strict=False)) if a != b), len(meant))])
+    return ord(seen[alike_until(seen, meant)])
 
 
 def _sibling(one: str, other: str) -> float:

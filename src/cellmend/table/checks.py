@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from cellmend.table.candidates import LETTERS_PER_SLIP
 from cellmend.table.causes import named
 from cellmend.table.causes.garbles import told_by_rest
-from cellmend.table.causes.slips import Several
 from cellmend.table.dates import Dates
 from cellmend.table.explained import LONGEST, LearnedTexts, learn_texts
 from cellmend.table.numbers import Numbers, split
@@ -26,7 +24,7 @@ from cellmend.table.packing import unpack, unpack_fields
 from cellmend.table.readtable import DOUBTFUL, ReadTable, Suspect
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.texts import Words
-from cellmend.table.values import family, plain
+from cellmend.table.values import Ints, family, plain
 
 MOST_ALIKE = 5000  # numbers that are often written and looked at
 FEWEST_STRANGE = 2  # columns of numbers in which a word stands that is no value of any column
@@ -61,12 +59,8 @@ def _differ(text: str, word: str) -> bool:
     if re.sub(r"[\d\s]", "", text) == re.sub(r"[\d\s]", "", word) and re.search(r"\d", text):
         return False
     is_code = " " not in word and any(letter.isdigit() for letter in word)
-    return not is_code or _shape(text) != _shape(word)
-
-
-def _shape(code: str) -> str:
-    """Letters and digits as such, one by one."""
-    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code))
+    shapes = [re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", code)) for code in (text, word)]
+    return not is_code or shapes[0] != shapes[1]
 
 
 # ---------------------------------------------------------------- all checks of a table
@@ -92,7 +86,7 @@ class Checks:
             for row in np.flatnonzero((index >= 0) & odd[index]).tolist():
                 text = texts[index[row]]
                 chance, meant, cause, words = found[text]
-                if cause == Several().name and isinstance(table.notations.get(name), Dates):
+                if cause == named.SEVERAL and isinstance(table.notations.get(name), Dates):
                     continue  # most dates are two digits from another one
                 reason = f"{name} is {text}, probably {words}"
                 suspects.append(Suspect(row, place, chance, meant, reason, cause, readable=False))
@@ -108,7 +102,7 @@ class Checks:
     def without(self, names: Container[str]) -> Checks:
         """What is not about the texts of these columns."""
         texts = {name: learned for name, learned in self.texts.items() if name not in names}
-        return replace(self, texts=texts, numbers={n: words for n, words in self.numbers.items() if n not in names})
+        return Checks(texts, {name: words for name, words in self.numbers.items() if name not in names})
 
     def followed_by(self, new: Checks) -> Checks:
         """With the values of newer rows too."""
@@ -119,7 +113,7 @@ class Checks:
             name: tuple(dict.fromkeys([*words, *new.numbers.get(name, ())]))[:MOST_ALIKE]
             for name, words in self.numbers.items()
         }
-        return replace(self, texts=learn_texts(counts), numbers=numbers)
+        return Checks(learn_texts(counts), numbers)
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Checks:
@@ -130,7 +124,7 @@ class Checks:
         return cls(texts, unpack(dict[str, tuple[str, ...]], entries["numbers"]))
 
 
-def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], NDArray[np.int64]]:
+def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], Ints]:
     """The different texts of a column, none if it is no text, and which of them each row has, -1 for a gap."""
     column = table.arrow[name] if isinstance(table.notations.get(name), Dates) else table.understood[name]
     if family(column.type) != "text":
@@ -174,10 +168,8 @@ def _often_written(table: ReadTable, name: str) -> tuple[str, ...]:
         return ()
     said = texts.filter(pc.is_valid(values) if not pa.types.is_floating(values.type) else pc.is_finite(values))
     found = pc.value_counts(pc.utf8_trim_whitespace(said.combine_chunks()))
-    counts = found.field("counts")
-    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:MOST_ALIKE]
-    often = order.filter(pc.greater(counts.take(order), 1))
-    return tuple(found.field("values").take(often).to_pylist())
+    often = found.take(pc.sort_indices(found.field("counts"), sort_keys=[("", "descending")])[:MOST_ALIKE])
+    return tuple(often.field("values").filter(pc.greater(often.field("counts"), 1)).to_pylist())
 
 
 def check(table: ReadTable, checks: Checks, *, rows_alone: bool = False) -> ReadTable:

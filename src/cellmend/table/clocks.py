@@ -8,22 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from cellmend.table.texts import (
-    MISSING_NUMBERS,
-    MOST_MOMENTS,
-    Notation,
-    Reading,
-    Texts,
-    count_cells,
-    distinct_texts,
-    said_texts,
-)
+from cellmend.table.priors import BY_FAR, MOSTLY
+from cellmend.table.texts import MISSING_NUMBERS, Notation, count_cells, said_texts
+from cellmend.table.values import Bools, Floats, Ints
 
-MOST_ALONE = 0.5  # of the cells that show a clock must show nothing else
 NOON, DAY = 720, 1440  # minutes
+MORNING, EVENING = str.maketrans("pP", "aA"), str.maketrans("aA", "pP")
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
     r"(?:(?P<space>\s*)(?P<half>[ap](?:\.?m\.?)?)(?![b-z]))?",
@@ -52,19 +43,16 @@ class Clocks(Notation):
     padded: bool = True  # 07:10, not 7:10
     seconds: bool = False
 
-    def read(self, texts: Texts) -> Reading:
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
         """Minutes since midnight; a clock among other words is read, but strange.
 
-        >>> found = Clocks(" a.m.").read(pa.array(["7:10 p.m.", "12/02/2011 6:55 a.m.", "late", ""]))
-        >>> found.values.to_pylist(), found.strange.tolist()
-        ([1150.0, 415.0, nan, None], [False, True, False, False])
+        >>> minutes, strange = Clocks(" a.m.").numbers_in(["7:10 p.m.", "12/02/2011 6:55 a.m.", "late"])
+        >>> minutes.tolist(), strange.tolist()
+        ([1150.0, 415.0, nan], [False, True, False])
         """
-        levels, place = distinct_texts(texts)
-        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
-        shown = [clock_in(level) for level in levels]
+        shown = [clock_in(text) for text in texts]
         minutes = np.array([np.nan if clock is None else clock.minutes for clock in shown])
-        strange = np.array([clock is not None and not clock.alone for clock in shown], dtype=bool) & ~missing
-        return Reading(pa.array(np.where(missing, 0, minutes), mask=missing).take(pa.array(place)), strange[place])
+        return minutes, np.array([clock is not None and not clock.alone for clock in shown], dtype=bool)
 
     def write(self, value: Any, decimals: int | None) -> str:
         """A time of day as the column writes it.
@@ -78,7 +66,7 @@ class Clocks(Notation):
         shown = (hour - 1) % 12 + 1 if self.morning else hour
         digits = f"{shown:02d}" if self.padded else f"{shown}"
         end = f":{second:02d}" if self.seconds else ""
-        return f"{digits}:{rest:02d}{end}{self.morning if minute < NOON else _evening(self.morning)}"
+        return f"{digits}:{rest:02d}{end}{self.morning if minute < NOON else self.morning.translate(EVENING)}"
 
     def in_words(self, value: Any) -> str:
         return self.write(value, None)
@@ -107,7 +95,7 @@ def clock_in(text: str) -> Clock | None:
     )
 
 
-def learn_clocks(levels: Sequence[str], counts: NDArray[np.int64]) -> Clocks | None:
+def learn_clocks(levels: Sequence[str], counts: Ints) -> Clocks | None:
     """How a column writes times of day; None if it does not."""
     texts = said_texts(levels, counts)
     if not any(":" in text for text, _ in texts[:20]):
@@ -115,20 +103,12 @@ def learn_clocks(levels: Sequence[str], counts: NDArray[np.int64]) -> Clocks | N
     shown = [(clock, count) for text, count in texts if (clock := clock_in(text)) is not None]
     alone = [(clock, count) for clock, count in shown if clock.alone]
     found, total = sum(count for _, count in shown), sum(count for _, count in texts)
-    if found < MOST_MOMENTS * total or sum(count for _, count in alone) < max(MOST_ALONE * found, 1):
+    if found < BY_FAR * total or sum(count for _, count in alone) < max(MOSTLY * found, 1):
         return None
-    halves = count_cells((_morning(clock.half) for clock, _ in alone), (count for _, count in alone))
+    halves = count_cells((clock.half.translate(MORNING) for clock, _ in alone), (count for _, count in alone))
     seconds = sum(count for clock, count in alone if clock.seconds)
     return Clocks(
         halves.most_common(1)[0][0],
         padded=not any(clock.short for clock, _ in alone),
         seconds=2 * seconds > sum(count for _, count in alone),
     )
-
-
-def _morning(half: str) -> str:
-    return half.replace("p", "a").replace("P", "A")
-
-
-def _evening(half: str) -> str:
-    return half.replace("a", "p").replace("A", "P")

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from cellmend.table.texts import MISSING_NUMBERS, USUAL, Notation, Reading, Texts, distinct_texts, said_texts
-from cellmend.table.values import as_text, shortened
+from cellmend.table.priors import USUAL
+from cellmend.table.texts import MISSING_NUMBERS, Notation, form_of, said_texts
+from cellmend.table.values import Bools, Floats, Ints, as_text, shortened
 
 MOST_FORMS = 3  # of dates in a column, beside the usual one
-LOOKED_AT = 1000  # different texts from which the form of dates is told
+TOLD_FROM = 1000  # different texts from which the form of dates is told
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y",
          "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%Y-%m",
          "%Y%m%d")  # fmt: skip
@@ -45,27 +45,18 @@ class Dates(Notation):
         """Days since 1970, also of a column in a type for dates."""
         return days_of(column) if pa.types.is_temporal(column.type) else super().understand(column)
 
-    def read(self, texts: Texts) -> Reading:
-        """Days since 1970.
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
+        """Days since 1970, by the first form that fits.
 
-        >>> Dates("%d.%m.%Y").read(pa.array(["02.01.1970", "32.01.1970", ""])).values.to_pylist()
-        [1.0, nan, None]
+        >>> Dates("%d.%m.%Y", others=("%Y-%m-%d",)).numbers_in(["02.01.1970", "32.01.1970", "1970-01-02"])
+        (array([ 1., nan,  1.]), array([False,  True,  True]))
         """
-        levels, place = distinct_texts(texts)
-        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
-        texts_only = [level.strip() for level in levels]
-        days = self._first_that_fits(texts_only, (self.form, *self.also))
-        strange = np.isnan(days) & ~missing
-        days = np.where(strange, self._first_that_fits(texts_only, self.others), days)
-        filled = pa.array(np.where(missing, 0, days), mask=missing)
-        return Reading(filled.take(pa.array(place)), (strange & ~np.isnan(days))[place])
-
-    def _first_that_fits(self, texts: Sequence[str], forms: Sequence[str]) -> NDArray[np.float64]:
-        days = np.full(len(texts), np.nan)
-        for form in forms:
+        days, strange = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+        for form in (self.form, *self.also, *self.others):
             left = np.flatnonzero(np.isnan(days))
-            days[left] = [_days(texts[place], form) for place in left.tolist()]
-        return days
+            days[left] = [_days(texts[place].strip(), form) for place in left.tolist()]
+            strange[left] = form in self.others
+        return days, strange
 
     def write(self, value: Any, decimals: int | None) -> Any:
         """A date as the column writes it; without a form a datetime.
@@ -107,9 +98,9 @@ def _date_and_time(form: str) -> tuple[str, str]:
     return form[: time.start()], form[time.start() :]  # type: ignore[union-attr]
 
 
-def learn_dates(levels: Sequence[str], counts: NDArray[np.int64], *, least: float) -> Dates | None:
+def learn_dates(levels: Sequence[str], counts: Ints, *, least: float) -> Dates | None:
     """The form that most cells have, and others; of 3/4/2024 the day is first unless some cell says otherwise."""
-    texts = said_texts(levels, counts)[:LOOKED_AT]
+    texts = said_texts(levels, counts)[:TOLD_FROM]
     if not any(re.search(r"\d[-/. ,]|^\d{8}$", text) for text, _ in texts[:20]):
         return None
     left, forms, fits = texts, list[str](), list[int]()
@@ -151,7 +142,7 @@ def _look(text: str) -> str:
     """
     if len(text) > LONGEST:
         return ""
-    return re.sub(r"\s+", " ", re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text)))
+    return re.sub(r"\s+", " ", form_of(text))
 
 
 def _forms_by_look() -> dict[str, list[str]]:

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellmend.table.candidates import FREQUENT, known_pairs, near_pairs, new_pairs, window
 from cellmend.table.causes import NEVER, SELDOM, SLIPS
@@ -24,9 +23,11 @@ from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import log_chance_of_default
 from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.named import DEFAULT
-from cellmend.table.causes.slips import Framed
+from cellmend.table.causes.slips import undo_framed
 from cellmend.table.letters import Letters
+from cellmend.table.priors import A_PART, MOST_KEPT, TINY
 from cellmend.table.siblings import Siblings
+from cellmend.table.values import Floats, Ints
 
 ROUNDS = 6  # of expectation and maximisation
 USUAL_RATE = 0.002  # of a cause, before anything is seen
@@ -40,17 +41,14 @@ SMOOTH = 0.1  # of the values with a power of two of cells, as many have half an
 AGAIN = 0.2  # that a slip that was made is made again in the same way
 SIBLINGS = 0.5  # of new values are like another one but for a number, a digit or a letter of a code, or style
 STRANGERS = 50  # words that programs leave in columns of any kind
-ANY_WORD, ALPHABET = 0.1, 26.0  # of new values are words of which any letter may follow any other
-ALIKE = 0.1  # of the cells of a column have a text that another column has too: then they hold the same kind of thing
-BORROWED = 0.1  # of new values stand in other columns too
+ALPHABET = 26.0  # letters, of which any may follow any other in words of another language
+FOREIGN = 0.1  # of new values are such words, and as many stand in other columns too
 USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to them
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
-MOST_TEXTS = 20_000  # different ones of a column that are learned from, the most frequent
 LONGEST = 200  # letters of a text that is looked at
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
-TINY = 1e-300
 ONCE = np.array([1 / SELDOM.get(cause.name, 1.0) for cause in SLIPS])  # in 1 / USUAL_RATE cells, before any is seen
 
 
@@ -67,19 +65,19 @@ class Verdict(NamedTuple):
 class Rates:
     """How often each cause acts in a column and in its table, and which letters stray into texts."""
 
-    column: NDArray[np.float64]  # (C,) cells of the column that each cause spoiled
-    table: NDArray[np.float64]  # (C,) cells of the table
+    column: Floats  # (C,) cells of the column that each cause spoiled
+    table: Floats  # (C,) cells of the table
     cells: int
     table_cells: int
     letters: Mapping[int, float]  # how many cells have this letter too many or in place of another
     defaults: float = USUAL_DEFAULTS  # that a column of the table is expected to have
 
-    def without(self, own: NDArray[np.float64], cause: NDArray[np.int64]) -> NDArray[np.float64]:
+    def without(self, own: Floats, cause: Ints) -> Floats:
         """The rate of these causes by all cells but `own` of them, (P,)."""
         whole = (np.maximum(self.table[cause] - own, 0.0) + ONCE[cause]) / (self.table_cells + 1 / USUAL_RATE)
         return (np.maximum(self.column[cause] - own, 0.0) + TABLE_WEIGHT * whole) / (self.cells + TABLE_WEIGHT)
 
-    def strays(self, letters: NDArray[np.int64]) -> NDArray[np.float64]:
+    def strays(self, letters: Ints) -> Floats:
         """How much likelier than any other letter each of these strays, as a log, (P,); 0 for none."""
         total = sum(self.letters.values())
         found, place = np.unique(letters, return_inverse=True)
@@ -87,21 +85,16 @@ class Rates:
         return np.where(found > 0, np.log((often + 1.0) / (total + LETTERS) * LETTERS), 0.0)[place]
 
     def to_json(self) -> dict[str, Any]:
-        letters = {chr(letter): round(often, 3) for letter, often in self.letters.items()}
-        return {
-            "column": np.round(self.column, 3).tolist(),
-            "table": np.round(self.table, 3).tolist(),
-            "cells": self.cells,
-            "table_cells": self.table_cells,
-            "letters": letters,
-            "defaults": round(self.defaults, 4),
-        }
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own |= {name: np.round(own[name], 3).tolist() for name in ("column", "table")}
+        own["letters"] = {chr(letter): round(often, 3) for letter, often in self.letters.items()}
+        return own | {"defaults": round(self.defaults, 4)}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Rates:
         letters = {ord(letter): often for letter, often in entry["letters"].items()}
-        column, table = (np.pad(entry[of], (0, len(SLIPS) - len(entry[of]))) for of in ("column", "table"))
-        return cls(column, table, entry["cells"], entry["table_cells"], letters, entry["defaults"])
+        counts = {of: np.pad(entry[of], (0, len(SLIPS) - len(entry[of]))) for of in ("column", "table")}
+        return cls(**{**entry, **counts, "letters": letters})
 
 
 class Column:
@@ -115,10 +108,10 @@ class Column:
     def __init__(
         self,
         texts: list[str],
-        counts: NDArray[np.int64],
-        elsewhere: NDArray[np.float64],
+        counts: Ints,
+        elsewhere: Floats,
         strangers: Collection[str] = (),
-        clean: NDArray[np.float64] | None = None,
+        clean: Floats | None = None,
     ) -> None:
         self.texts, self.counts, self.elsewhere = texts, counts, elsewhere
         asked = 0 if clean is None else len(clean)
@@ -140,16 +133,12 @@ class Column:
         self.share = np.zeros(len(self.pairs))  # (P,) how probably each pair is what happened
         self.default = default_chances(texts, counts, strangers)  # (T,) log chance of each text as a default
         self.is_default = np.zeros(len(texts), dtype=bool)  # (T,) is that likelier than a slip?
-        self._look_at_changes()
-
-    def _look_at_changes(self) -> None:
-        """Look up the letters that differ between texts and what is not known and may have been meant."""
+        # Letters that differ between texts and what is not known and may have been meant.
         new = [pair for pair in self.pairs if pair.known < 0]
         windows = [window(self.texts[pair.seen], pair.meant) for pair in new]
         before, of_seen, of_meant = ([window[at] for window in windows] for at in range(3))
         owners = [pair.seen for pair in new]
-        self._seen_letters = self.letters.look(of_seen, owners, before) if new else None
-        self._meant_letters = self.letters.look(of_meant, owners, before) if new else None
+        self._changes = [self.letters.look(each, owners, before) for each in (of_meant, of_seen) if new]
 
     @property
     def cells(self) -> int:
@@ -158,9 +147,8 @@ class Column:
     def weigh(self, rates: Rates) -> None:
         """The E step: how probable each explanation of each text is, given how often each cause acts."""
         self.letters.trust(self.clean)
-        each_letter = self.letters.log_chances(self.letters.itself)
         natural = np.zeros(len(self.texts))
-        np.add.at(natural, self.letters.itself.item, each_letter)
+        np.add.at(natural, self.letters.itself.item, self.letters.log_chances(self.letters.itself))
         by_count = CountChances.of(self.counts, self.clean)
         each = np.log(rates.without(self._own(), self.cause)) + rates.strays(self.stray) + self.chance
         each += self._sources(natural, by_count)
@@ -169,7 +157,11 @@ class Column:
         np.logaddexp.at(by_known, self.seen[known], each[known])
         np.logaddexp.at(by_new, self.seen[~known], each[~known])
         again = np.where(self.counts < FREQUENT, by_new + (self.counts - 1) * math.log(AGAIN), -np.inf)
-        slipped, default = np.logaddexp(_log_times(self.counts, by_known), again), self._log_default(rates)
+        slipped = np.logaddexp(_log_times(self.counts, by_known), again)
+        # The expected number of placeholders with this text and count.
+        default = (
+            self.default + math.log(rates.defaults / (_power(rates.cells) + 1)) - _power(self.counts) * math.log(2)
+        )
         odds = np.logaddexp(slipped, default) - self._log_meant(natural, by_count)
         self.clean = 1 / (1 + np.exp(np.clip(odds, -700, 700)))
         self.is_default = default > slipped
@@ -177,23 +169,18 @@ class Column:
         self.share = np.exp(each - np.maximum(total, -1e6)[self.seen]) * (1 - self.clean[self.seen])
         self.share[self.is_default[self.seen]] = 0.0
 
-    def _log_default(self, rates: Rates) -> NDArray[np.float64]:
-        """Log of the expected number of placeholders with this text and count, (T,)."""
-        powers = _power(rates.cells) + 1
-        return self.default + math.log(rates.defaults / powers) - _power(self.counts) * math.log(2)
-
-    def _log_meant(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+    def _log_meant(self, natural: Floats, by_count: CountChances) -> Floats:
         """Log of how many values that are this text and stand so often the column is expected to have, (T,)."""
         values = self.clean.sum() + TINY
         sibling = self.siblings.expected(self.clean)
         known = self.known >= 0
         np.add.at(sibling, self.seen[known], np.exp(self.sibling[known]) * self.clean[self.known[known]])
         shared = self.elsewhere / max(self.elsewhere.sum(), 1.0)
-        likely = values * ((1 - SIBLINGS) * np.exp(natural) + self.any_word + BORROWED * shared) + SIBLINGS * sibling
+        likely = values * ((1 - SIBLINGS) * np.exp(natural) + self.any_word + FOREIGN * shared) + SIBLINGS * sibling
         plain = PLAIN * np.exp(self.default)
         return np.log(by_count(self.counts)) + np.log(likely + plain + TINY)
 
-    def _sources(self, natural: NDArray[np.float64], by_count: CountChances) -> NDArray[np.float64]:
+    def _sources(self, natural: Floats, by_count: CountChances) -> Floats:
         """Log of in how many cells what a pair says was meant, (P,)."""
         known = self.known >= 0
         source = np.log((self.counts * self.clean)[self.known] + TINY)
@@ -202,18 +189,17 @@ class Column:
         as_often = often[self.known] == often[self.seen]
         later = (often[self.known] < often[self.seen]) | (as_often & (natural[self.known] <= natural[self.seen]))
         source[known & later] = -np.inf
-        if self._meant_letters is not None and self._seen_letters is not None:
-            gain = np.bincount(self._meant_letters.item, self.letters.log_chances(self._meant_letters))
-            gain -= np.bincount(self._seen_letters.item, self.letters.log_chances(self._seen_letters))
+        if self._changes:
+            meant, seen = (np.bincount(each.item, self.letters.log_chances(each)) for each in self._changes)
             once = by_count(np.ones(1, dtype=np.int64))[0]
-            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + gain
+            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + (meant - seen)
         return source
 
-    def caused(self) -> NDArray[np.float64]:
+    def caused(self) -> Floats:
         """Cells that each pair explains and that are surely wrong, (P,)."""
         return np.where(self.clean[self.seen] < UNSURE, self.share * self.counts[self.seen], 0.0)
 
-    def _own(self) -> NDArray[np.float64]:
+    def _own(self) -> Floats:
         """Cells that each pair's text adds to the count of the pair's cause, (P,)."""
         key = self.seen * len(SLIPS) + self.cause
         return np.bincount(key, self.caused(), minlength=1)[key] if len(key) else np.zeros(0)
@@ -240,10 +226,10 @@ class Column:
 class CountChances:
     """How often values of a column stand: shares by powers of two, learned with one value of prior."""
 
-    share: NDArray[np.float64]
+    share: Floats
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], clean: NDArray[np.float64]) -> CountChances:
+    def of(cls, counts: Ints, clean: Floats) -> CountChances:
         """From counts and how probably each is that of a value.
 
         >>> CountChances.of(np.array([1, 4, 5, 6]), np.array([0.0, 1.0, 1.0, 1.0])).share.round(3)
@@ -254,7 +240,7 @@ class CountChances:
         beside = np.pad(own, 1, mode="edge")
         return cls((1 - 2 * SMOOTH) * own + SMOOTH * (beside[:-2] + beside[2:]))
 
-    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def __call__(self, counts: Ints) -> Floats:
         """The chance of each count."""
         power = np.minimum(_power(counts), len(self.share) - 1)
         return self.share[power] / 2.0**power
@@ -264,7 +250,7 @@ def _power(counts: Any) -> Any:
     return np.log2(counts).astype(np.int64)
 
 
-def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: Collection[str]) -> NDArray[np.float64]:
+def default_chances(texts: Sequence[str], counts: Ints, strangers: Collection[str]) -> Floats:
     """Log chance of each text as a default, (T,); in a column where many texts look so, none is one.
 
     >>> default_chances(["Ulm", "Bonn", "-1"], np.array([5, 5, 2]), ["Bonn"]).round(1).tolist()
@@ -276,14 +262,14 @@ def default_chances(texts: Sequence[str], counts: NDArray[np.int64], strangers: 
     return np.full(len(texts), NEVER) if counts[chances > NEVER].sum() > USUAL_FRAME * counts.sum() else chances
 
 
-def _any_word(texts: Sequence[str]) -> NDArray[np.float64]:
+def _any_word(texts: Sequence[str]) -> Floats:
     """The chance of each text as a word of any language, (T,); what has few letters is a number or a code."""
     lengths = np.array([len(text) for text in texts], dtype=np.float64)
     letters = np.array([sum(letter.isalpha() for letter in text) for text in texts])
-    return np.where(letters >= FEWEST_LETTERS, ANY_WORD * ALPHABET**-lengths, 0.0)
+    return np.where(letters >= FEWEST_LETTERS, FOREIGN * ALPHABET**-lengths, 0.0)
 
 
-def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_times(counts: Ints, expected: Floats) -> Floats:
     """Log chance that a slip expected so often, as a log, is made so many times.
 
     It is made once and at times again; or it is a habit, and its own rate differs from that of its cause.
@@ -294,7 +280,7 @@ def _log_times(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDAr
     return np.where((counts > 1) & (expected > -np.inf), np.logaddexp(again, habit), again)
 
 
-def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _first_guess(near: set[tuple[int, int]], counts: Ints) -> Floats:
     """How probably each text was meant, by how often it stands and how often others that are like it do, (T,)."""
     most = np.ones(len(counts))
     for seen, meant in near:
@@ -302,9 +288,9 @@ def _first_guess(near: set[tuple[int, int]], counts: NDArray[np.int64]) -> NDArr
     return counts / (counts + most)
 
 
-def _unframed(texts: Sequence[str]) -> NDArray[np.float64]:
+def _unframed(texts: Sequence[str]) -> Floats:
     """Less trust at first in texts with signs around them, unless it is the column's way, (T,)."""
-    framed = np.array([any(Framed().undo(text, 0, "")) for text in texts])
+    framed = np.array([any(undo_framed(text)) for text in texts])
     return np.where(framed & (framed.mean() < USUAL_FRAME), FRAMED_TRUST, 1.0)
 
 
@@ -359,7 +345,7 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[s
 def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     """The texts that are learned from; none of a column of prose, in which no text is written twice."""
     short = Counter({text: count for text, count in counts.items() if text and len(text) <= LONGEST})
-    kept = dict(short.most_common(MOST_TEXTS))
+    kept = dict(short.most_common(MOST_KEPT))
     return kept if sum(map(len, kept)) <= MOST_LETTERS else {}
 
 
@@ -379,7 +365,7 @@ def _column(
 def _share_values(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
     """Do many cells of the one have a text that the other has too, and that looks like no default?"""
     shared = [text for text in one.keys() & other.keys() if log_chance_of_default(text) == NEVER]
-    return sum(one[text] for text in shared) > ALIKE * sum(one.values())
+    return sum(one[text] for text in shared) > A_PART * sum(one.values())
 
 
 def _learn_rates(columns: Mapping[str, Column]) -> dict[str, Rates]:

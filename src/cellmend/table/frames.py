@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from cellmend.errors import TableError
-from cellmend.table.values import LARGEST_EXACT_WHOLE, family, level_text
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Bools, Floats, family, level_text
 
 
 @dataclass(frozen=True)
 class Change:
     """New cells for one column: numbers in the user's units, or numbers of levels."""
 
-    rows: NDArray[np.bool_]  # (N,) which cells
-    values: NDArray[np.float64]  # one for each of them
+    rows: Bools  # (N,) which cells
+    values: Floats  # one for each of them
     levels: tuple[Any, ...] | None  # None: the values are the numbers themselves
 
     @classmethod
-    def to_cells(cls, rows: NDArray[np.bool_], cells: Sequence[Any]) -> Change:
+    def to_cells(cls, rows: Bools, cells: Sequence[Any]) -> Change:
         """New cells as they are, one for each of the rows."""
         return cls(rows, np.arange(len(cells), dtype=np.float64), tuple(cells))
 
@@ -120,10 +120,14 @@ class Frame:
         """The user's table with new cells in the columns at these positions; kind and types stay."""
         if self.places is not None:
             changes = {self.places[position]: change for position, change in changes.items()}
-        if self.is_array:
-            return _write_array(self.native, changes)
-        if self.gives_pandas:
-            return _write_pandas(self.native, changes)
+        if self.is_array or self.gives_pandas:
+            written: Any = np.array(self.native) if self.is_array else self.native.copy()
+            for position, change in changes.items():
+                if self.is_array:
+                    written[change.rows, position] = change.cells(lambda new: _as_numpy(new, written.dtype))
+                else:
+                    written.isetitem(position, _write_series(self.native.iloc[:, position], change))
+            return written
         if isinstance(self.native, pa.Table):
             return write_arrow(self.native, changes)
         return self._write_frame(changes)
@@ -151,7 +155,10 @@ def read_frame(X: Any) -> Frame:
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except DuplicateError:
-        raise TableError(_repeated_name(X)) from None
+        name, times = Counter(_labels(X)).most_common(1)[0]
+        raise TableError(
+            f"Column names must differ; {name!r} stands {times} times. Hint: rename or drop one of the columns."
+        ) from None
     if not isinstance(frame, nw.DataFrame):
         return _read_array(X)
     names = _column_names(X)
@@ -169,15 +176,12 @@ def _read_array(X: Any) -> Frame:
         raise TableError("A table must be in memory; this one is lazy. Hint: pass table.collect().")
     if isinstance(X, pa.RecordBatch):
         raise TableError("A table must be whole; this is a RecordBatch. Hint: pyarrow.Table.from_batches([batch]).")
-    numbers = check_array(_unmasked(X), dtype="numeric", ensure_all_finite=False).astype(np.float64)
+    unmasked = np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
+    numbers = check_array(unmasked, dtype="numeric", ensure_all_finite=False).astype(np.float64)
     names = [f"x{position}" for position in range(numbers.shape[1])]
     columns = [_nan_to_null(pa.chunked_array([column])) for column in numbers.T.copy()]
     arrow = pa.table(columns, names=names)
     return Frame(X if isinstance(X, np.ndarray) else numbers, arrow)
-
-
-def _unmasked(X: Any) -> Any:
-    return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 
 def _labels(X: Any) -> Sequence[Any]:
@@ -193,11 +197,6 @@ def _column_names(X: Any) -> list[str]:
             f"{odd!r} stands beside text. Hint: table.columns = table.columns.astype(str)."
         )
     return [str(name) for name in given]
-
-
-def _repeated_name(X: Any) -> str:
-    name, times = Counter(_labels(X)).most_common(1)[0]
-    return f"Column names must differ; {name!r} stands {times} times. Hint: rename or drop one of the columns."
 
 
 def _to_arrow(column: nw.Series[Any]) -> pa.ChunkedArray:
@@ -238,13 +237,6 @@ def _fits(new: nw.Series[Any], old: nw.Series[Any]) -> bool:
     return old.dtype != nw.Unknown() and not (new.dtype == nw.String() and old.dtype.is_numeric())
 
 
-def _write_array(array: NDArray[Any], changes: dict[int, Change]) -> NDArray[Any]:
-    written: NDArray[Any] = np.array(array)
-    for position, change in changes.items():
-        written[change.rows, position] = change.cells(lambda new: _as_numpy(new, written.dtype))
-    return written
-
-
 def write_arrow(table: pa.Table, changes: dict[int, Change]) -> pa.Table:
     """The table with new cells in the columns at these positions; types stay where they can hold them."""
     for position, change in changes.items():
@@ -271,13 +263,6 @@ def _write_arrow_column(old: pa.Array, change: Change) -> pa.Array:
         wide = pa.decimal128(plain.type.precision, plain.type.scale)
         return _write_arrow_column(plain.cast(wide), change).cast(plain.type)
     return written.dictionary_encode().cast(old.type) if pa.types.is_dictionary(old.type) else written
-
-
-def _write_pandas(frame: Any, changes: dict[int, Change]) -> Any:
-    written = frame.copy()
-    for position, change in changes.items():
-        written.isetitem(position, _write_series(frame.iloc[:, position], change))
-    return written
 
 
 def _write_series(old: Any, change: Change) -> Any:

@@ -10,26 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.errors import SchemaError, SchemaWarning, did_you_mean
+from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, RARE
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import LARGEST_EXACT_WHOLE, family, plain, readable
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Ints, family, plain, readable
 
 # The rules of inference, in one place; docs/schema.md says them in words.
 FEW_VALUES = 20  # whole numbers with at most this many distinct values are codes or levels
 LARGEST_COUNT = 100
 COUNT_DISPERSION = (1 / 3, 2.0)  # variance / mean of a count; 1 for a Poisson
-MOST_TEXT_LEVELS = 0.5  # text with more distinct values than this share of its rows is free text
 FEW_TEXT_LEVELS = 10  # ... unless it has no more than this many
 IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid)$", re.IGNORECASE)
-FEWEST_IDENTIFIERS = 20  # in a shorter table, all values distinct is no sign of an identifier
-USUAL_LEVEL = 0.01  # of the cells have a level, or it may be a slip
-FEWEST_USUAL = 5  # levels without gaps that tell a scale
 FEWEST_DIGITS = 5  # of codes such as zip codes, all of one length
-CODE_REPEATS = 5  # cells for each code; less, and the numbers may be quantities
 MOST_IDENTIFIERS = 0.98  # of the values must be different, or look like one: a few may be mistakes
-MOST_PLAIN = 0.95  # of the numbers of a column that is called a code must look like one
 _CODE_WORDS = frozenset({"fips", "zip", "zips", "zipcode", "zipcodes", "postcode", "postal", "plz", "geoid"})
 _CODE_ENDS = frozenset({"id", "ids", "uuid", "guid", "cd", "code", "codes", *_CODE_WORDS})
 _GLUED = re.compile(r"^fips|(code|fips|geoid|objectid|userid|orderid|customerid|productid|unitid|uniqueid)$")
@@ -41,11 +35,7 @@ _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def resolve_schema(
-    table: pa.Table,
-    given: Schema | Mapping[Any, Any] | None,
-    *,
-    all_real: bool = False,
-    dates: Container[str] = (),
+    table: pa.Table, given: Schema | Mapping[Any, Any] | None, *, all_real: bool = False, dates: Container[str] = ()
 ) -> Schema:
     """The schema to fit with: inferred from the table, overruled by what the user gave.
 
@@ -138,7 +128,7 @@ def infer_column(name: str, values: pa.ChunkedArray, *, all_real: bool = False, 
 
 
 def _infer_text(name: str, distinct: int, rows: int) -> Column:
-    if distinct > max(FEW_TEXT_LEVELS, MOST_TEXT_LEVELS * rows):
+    if distinct > max(FEW_TEXT_LEVELS, MOSTLY * rows):
         return Column(name, IGNORE, reason=f"identifier or free text: {distinct} different values")
     return Column(name, "category")
 
@@ -160,7 +150,7 @@ def names_a_code(name: str) -> bool:
     return parts[-1] in _CODE_ENDS or any(part in _CODE_WORDS or _GLUED.search(part) for part in parts)
 
 
-def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
+def are_codes(written: Sequence[str], counts: Ints) -> bool:
     """Are whole numbers, as written, codes? They have five digits or more, all as many, and stand in many cells each.
 
     Prices and incomes come in many lengths, or are rounded and end in zeros.
@@ -168,13 +158,13 @@ def are_codes(written: Sequence[str], counts: NDArray[np.int64]) -> bool:
     >>> are_codes(["35233", "36049"], np.array([30, 20])), are_codes(["35000", "36000"], np.array([30, 20]))
     (True, False)
     """
-    if len(written) < 2 or CODE_REPEATS * len(written) > counts.sum():
+    if len(written) < 2 or ALIKE * len(written) > counts.sum():
         return False
     lengths = np.array([len(number) if number.isdecimal() else 0 for number in written])
     usual = np.bincount(lengths, weights=counts).argmax()
     of_usual = lengths == usual
     rounded = np.mean([number.endswith("00") for number, own in zip(written, of_usual, strict=True) if own])
-    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= MOST_PLAIN * counts.sum() and rounded < 0.8)
+    return bool(usual >= FEWEST_DIGITS and counts[of_usual].sum() >= BUT_FOR_ERRORS * counts.sum() and rounded < BY_FAR)
 
 
 def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Column:
@@ -185,13 +175,13 @@ def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Co
         return Column(name, IGNORE, reason="identifier: a different whole number in every row")
     if len(distinct) == 2:
         return Column(name, "category")
-    if CODE_REPEATS * len(distinct) <= len(observed) and _are_whole_codes(observed):
+    if ALIKE * len(distinct) <= len(observed) and _are_whole_codes(observed):
         return Column(name, "category")
-    if len(observed) >= FEWEST_IDENTIFIERS and names_a_code(name) and _are_positive(observed):
+    if len(observed) >= ENOUGH and names_a_code(name) and _are_positive(observed):
         return _infer_text(name, len(distinct), len(observed))
     if _is_count(observed, low, high):
         return Column(name, "count")
-    if len(distinct) <= min(FEW_VALUES, len(observed) / 5):
+    if len(distinct) <= min(FEW_VALUES, len(observed) / ALIKE):
         levels = tuple(int(level) for level in sorted(distinct.to_pylist()))
         if high - low + 1 == len(distinct):
             return Column(name, "ordinal", levels=levels)
@@ -202,9 +192,9 @@ def _infer_whole(name: str, observed: pa.ChunkedArray, distinct: pa.Array) -> Co
 def _has_strays(observed: pa.ChunkedArray) -> bool:
     """Are there gaps only because of a few cells, such as 22 and 33 among ratings from 1 to 10?"""
     found = pc.value_counts(observed)
-    usual = found.field("values").filter(pc.greater_equal(found.field("counts"), USUAL_LEVEL * len(observed)))
+    usual = found.field("values").filter(pc.greater_equal(found.field("counts"), RARE * len(observed)))
     span = pc.subtract(pc.max(usual), pc.min(usual)).as_py()
-    return len(usual) >= FEWEST_USUAL and span is not None and span + 1 == len(usual)
+    return len(usual) >= ALIKE and span is not None and span + 1 == len(usual)
 
 
 def _are_whole_codes(observed: pa.ChunkedArray) -> bool:
@@ -214,14 +204,13 @@ def _are_whole_codes(observed: pa.ChunkedArray) -> bool:
 
 
 def _is_count(observed: pa.ChunkedArray, low: float, high: float) -> bool:
-    mean, variance = pc.mean(observed).as_py(), pc.variance(observed).as_py()
-    least, most = COUNT_DISPERSION
+    (least, most), mean, variance = COUNT_DISPERSION, pc.mean(observed).as_py(), pc.variance(observed).as_py()
     return low == 0 and high <= LARGEST_COUNT and least * mean <= variance <= most * mean
 
 
 def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, span: float) -> bool:
     """All distinct but for a few, and numbered without gaps, in row order, or called an id."""
-    if len(distinct) < MOST_IDENTIFIERS * len(observed) or len(observed) < FEWEST_IDENTIFIERS:
+    if len(distinct) < MOST_IDENTIFIERS * len(observed) or len(observed) < ENOUGH:
         return False
     steps = pc.pairwise_diff(observed.cast(pa.float64(), safe=False).combine_chunks()).drop_null()
     sorted_rows = pc.min(steps).as_py() >= 0 or pc.max(steps).as_py() <= 0
@@ -231,7 +220,7 @@ def _is_identifier(name: str, observed: pa.ChunkedArray, distinct: pa.Array, *, 
 
 def _are_positive(observed: pa.ChunkedArray) -> bool:
     """No code is negative, but -1 or -99 may stand where there is none."""
-    return float(pc.mean(pc.greater_equal(observed, 0).cast(pa.float64())).as_py()) >= MOST_PLAIN
+    return float(pc.mean(pc.greater_equal(observed, 0).cast(pa.float64())).as_py()) >= BUT_FOR_ERRORS
 
 
 def _are_whole(distinct: pa.Array) -> bool:

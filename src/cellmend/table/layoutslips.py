@@ -13,25 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from cellmend.table.priors import A_PART, BUT_FOR_ERRORS, ENOUGH, FEW, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.texts import MISSING_NUMBERS, holds_text
-from cellmend.table.values import family
+from cellmend.table.values import Bools, Floats, Ints, family
 
 FEWEST_NAMED = 2  # cells that are the name of their own column, in a header
-MOST_NAMED = 0.1  # of the cells of a column are its name; more, and the name is a value of it
-MOST_OF_ROW = 0.5  # of the cells of a header that say something are names of their columns
-FEWEST_NUMBERS = 3  # columns of numbers that a row of words stands above, if it does not say their names
-NUMBERS = 0.9  # of the cells of such a column are numbers
 DIFFERENT = 2 / 3  # of the words of such a row differ: a word for what is missing is the same everywhere
-FEWEST_ROWS = 20  # from which it can be told what is usual in a column
 OFFSETS = (1, -1, 2, -2)  # columns that cells may have moved by; to the right is positive
-FEWEST_MOVED = 3  # cells that fit the column they come from far better than their own
 FAR_BETTER = 2.0  # a log ratio
 AGAINST = -1.5  # the same; a cell like that belongs where it is
 MOST_OF_ONE = 5.0  # log ratio that one cell adds at most
-A_USUAL_SHAPE = 0.05  # of the cells have it
-ONE_SHAPE = 0.95  # of the numbers of a column are as long as each other, such as years and zip codes
 SURE = 12.0  # log ratio of all cells together, to set against how seldom rows are shifted and where they may be so
 _NUMBER = r"^\s*[<>~≤≥]?\s*[(+-]?[$€£]?\s*[\d.,' ]*\d[\d.,]*(?:[eE][+-]?\d+)?\s*[%)]?\s*$"
 # Capitals and digits up to four as many as there are, decimals and small letters as one, words as two.
@@ -47,7 +39,7 @@ _SHAPES = (
 )
 
 
-def header_rows(table: pa.Table) -> NDArray[np.bool_]:
+def header_rows(table: pa.Table) -> Bools:
     """Rows that are a header read as data, (N,): the names of their columns again, or words above columns of numbers.
 
     >>> header_rows(pa.table({"city": ["Rome", "City", "Oslo"], "size": ["2.8", "size", "0.7"]})).tolist()
@@ -55,7 +47,7 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
     """
     rows = table.num_rows
     named, worded, numeric, filled = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-    words: list[NDArray[np.int64]] = []
+    words: list[Ints] = []
     known = pa.array(sorted(MISSING_NUMBERS))
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not holds_text(column.type) or rows == 0:
@@ -63,17 +55,18 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
         texts, place = _coded(column)
         said = np.asarray(pc.invert(pc.is_in(pc.utf8_lower(texts), known)))[place]
         filled += said
-        own = np.asarray(pc.equal(_plain(texts), _plain_text(name)))[place] & said
-        if re.search(r"[^\W\d_]", name) and own.sum() <= max(1, MOST_NAMED * rows):
+        plain = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\p{L}\p{N}]+", "")  # letters and digits alone
+        own = np.asarray(pc.equal(plain, re.sub(r"[\W_]+", "", name.lower())))[place] & said
+        if re.search(r"[^\W\d_]", name) and own.sum() <= max(1, A_PART * rows):
             named += own
         number = np.asarray(pc.match_substring_regex(texts, _NUMBER))[place]
-        if said.any() and number.sum() >= NUMBERS * said.sum():
+        if said.any() and number.sum() >= NEARLY_ALL * said.sum():
             word = np.asarray(pc.match_substring_regex(texts, r"\p{L}\p{L}"))[place] & said & ~number
             numeric += said
             worded += word
             words.append(np.where(word, np.asarray(texts.to_numpy(zero_copy_only=False), dtype=object)[place], ""))
-    says_names = (named >= FEWEST_NAMED) & (named >= MOST_OF_ROW * filled)
-    above = np.flatnonzero((worded >= FEWEST_NUMBERS) & (worded == numeric) & ~says_names)
+    says_names = (named >= FEWEST_NAMED) & (named >= MOSTLY * filled)
+    above = np.flatnonzero((worded >= TOGETHER) & (worded == numeric) & ~says_names)
     different = np.array([len({each[row] for each in words} - {""}) for row in above.tolist()], dtype=np.int64)
     says_names[above[different >= DIFFERENT * worded[above]]] = True
     return says_names
@@ -82,10 +75,10 @@ def header_rows(table: pa.Table) -> NDArray[np.bool_]:
 class Shifts(NamedTuple):
     """Which cells of which rows stand in a column that is not theirs."""
 
-    by: NDArray[np.int64]  # (N,) columns that the cells moved by, to the right if positive; 0: none moved
-    first: NDArray[np.int64]  # (N,) the first column whose cell moved, -1 for none
-    last: NDArray[np.int64]  # (N,) the last one
-    log_odds: NDArray[np.float64]  # (N,) how much better the cells fit where they come from
+    by: Ints  # (N,) columns that the cells moved by, to the right if positive; 0: none moved
+    first: Ints  # (N,) the first column whose cell moved, -1 for none
+    last: Ints  # (N,) the last one
+    log_odds: Floats  # (N,) how much better the cells fit where they come from
 
 
 def shifted_rows(table: pa.Table) -> Shifts:
@@ -100,7 +93,7 @@ def shifted_rows(table: pa.Table) -> Shifts:
     columns = [_Seen.of(column) for column in table.columns]
     none = np.full(table.num_rows, -1)
     best = Shifts(np.zeros_like(none), none, none, np.zeros(table.num_rows))
-    if table.num_rows < FEWEST_ROWS:
+    if table.num_rows < ENOUGH:
         return best
     for offset in OFFSETS:
         found = _runs(columns, offset, table.num_rows)
@@ -124,36 +117,26 @@ def _runs(columns: list[_Seen | None], offset: int, rows: int) -> Shifts:
         here = np.where(ratio < AGAINST, 0.0, np.maximum(here, 0.0) + ratio)
         moved = np.where(begins, 0, moved) + (ratio >= FAR_BETTER)
         start = np.where(begins, place, start)
-        better = (here > score) & (here >= SURE) & (moved >= FEWEST_MOVED)
+        better = (here > score) & (here >= SURE) & (moved >= TOGETHER)
         score, first = np.where(better, here, score), np.where(better, start, first)
         last = np.where(better, place, last)
     return Shifts(np.where(first >= 0, offset, 0), first, last, score)
-
-
-class _Counted(NamedTuple):
-    """Texts or shapes of a column."""
-
-    values: pa.Array  # different ones
-    place: NDArray[np.int64]  # (N,) which of them each cell has
-    counts: NDArray[np.int64]  # how many cells have each
-
-    def counts_of(self, values: pa.Array) -> NDArray[np.int64]:
-        """How many cells of this column have each of these."""
-        at = pc.index_in(values, value_set=self.values).fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.where(at >= 0, self.counts[at], 0)
 
 
 @dataclass(frozen=True)
 class _Seen:
     """A column as its different texts and their shapes."""
 
-    texts: _Counted
-    shapes: _Counted
-    shape_of: NDArray[np.int64]  # for each text
-    once: NDArray[np.int64]  # texts of each shape that stand in one cell
-    different: NDArray[np.int64]  # texts of each shape
-    empty: NDArray[np.bool_]  # for each text
-    number: NDArray[np.bool_]  # for each text
+    texts: pa.Array  # different ones
+    place: Ints  # (N,) which of them each cell has
+    counts: Ints  # cells of each text
+    shapes: pa.Array  # different ones
+    shape_of: Ints  # for each text
+    alike: Ints  # cells of each shape
+    once: Ints  # texts of each shape that stand in one cell
+    different: Ints  # texts of each shape
+    empty: Bools  # for each text
+    number: Bools  # for each text
     numbers: int  # cells that hold one, 0 if most cells hold none
     quantities: bool  # are its cells numbers of many lengths?
 
@@ -174,50 +157,48 @@ class _Seen:
         lengths = np.bincount(shape_of[number], counts[number], minlength=size)
         mostly = 2 * lengths.sum() > counts.sum() - counts[np.asarray(pc.equal(values, ""))].sum()
         return cls(
-            _Counted(values, place, counts),
-            _Counted(coded.dictionary, shape_of[place], np.bincount(shape_of, counts, minlength=size).astype(np.int64)),
+            values,
+            place,
+            counts,
+            coded.dictionary,
             shape_of,
+            np.bincount(shape_of, counts, minlength=size).astype(np.int64),
             np.bincount(shape_of[counts == 1], minlength=size),
             np.bincount(shape_of, minlength=size),
             np.asarray(pc.equal(values, "")),
             number,
             int(lengths.sum()) if mostly else 0,
-            mostly and bool(lengths.max() < ONE_SHAPE * lengths.sum()),
+            mostly and bool(lengths.max() < BUT_FOR_ERRORS * lengths.sum()),
         )
 
-    def log_ratio(self, other: _Seen) -> NDArray[np.float64]:
+    def log_ratio(self, other: _Seen) -> Floats:
         """How much better each cell fits the other column than this one, (N,).
 
         A cell does not count for itself in its own column. An empty cell never speaks for another column, and neither
         does a number for one of quantities: whole rows are large or small, and still where they belong.
         """
         if self.quantities and other.quantities and (self.number | self.empty).all():
-            return np.zeros(len(self.texts.place))
-        cells, shape_of = len(self.texts.place), self.shape_of
-        at = pc.index_in(self.shapes.values, value_set=other.shapes.values).fill_null(-1)
-        at = at.to_numpy(zero_copy_only=False)[shape_of]
-        alike, once, different = (
-            np.where(at >= 0, of[at], 0) for of in (other.shapes.counts, other.once, other.different)
-        )
+            return np.zeros(len(self.place))
+        cells, shape_of = len(self.place), self.shape_of
+        at = _places(self.shapes, other.shapes)[shape_of]
+        alike, once, different = (np.append(of, 0)[at] for of in (other.alike, other.once, other.different))
         different = np.maximum(self.different[shape_of], different)
-        own_once = self.once[shape_of] - (self.texts.counts == 1)
-        own_alike = self.shapes.counts[shape_of] - 1
-        there = _log_new_or_known(other.texts.counts_of(self.texts.values), alike, once, different)
-        here = _log_new_or_known(self.texts.counts - 1, own_alike, own_once, different)
+        same = np.append(other.counts, 0)[_places(self.texts, other.texts)]
+        own_once, own_alike = self.once[shape_of] - (self.counts == 1), self.alike[shape_of] - 1
+        there = _log_new_or_known(same, alike, once, different)
+        here = _log_new_or_known(self.counts - 1, own_alike, own_once, different)
         alike = np.where(self.number & other.quantities, other.numbers, alike)
         own_alike = np.where(self.number & self.quantities, self.numbers - 1, own_alike)
         ratio = np.log((alike + 0.5) / (cells + 1.0)) - np.log((own_alike + 0.5) / cells)
         ratio += np.where(self.number, 0.0, there - here)  # the same number stands in many columns
-        silent = self.empty | (alike < A_USUAL_SHAPE * cells)
+        silent = self.empty | (alike < FEW * cells)
         if self.numbers and other.numbers and (self.quantities or other.quantities):
             silent |= self.number
         ratio = np.where(silent, np.minimum(ratio, 0.0), ratio)
-        return np.clip(ratio, -MOST_OF_ONE, MOST_OF_ONE)[self.texts.place]
+        return np.clip(ratio, -MOST_OF_ONE, MOST_OF_ONE)[self.place]
 
 
-def _log_new_or_known(
-    same: NDArray[np.int64], alike: NDArray[np.int64], once: NDArray[np.int64], different: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _log_new_or_known(same: Ints, alike: Ints, once: Ints, different: Ints) -> Floats:
     """The log chance of a text among those of its shape, where `same` of `alike` cells have it.
 
     A text is new as often as those of its shape stand in one cell only (Good and Turing); then it is any of so many.
@@ -226,18 +207,14 @@ def _log_new_or_known(
     return np.log((1 - new) * same / np.maximum(alike, 1) + new / np.maximum(different, 1))
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
+def _places(values: pa.Array, known: pa.Array) -> Ints:
+    """Where each of these values stands among those known, the last place, -1, if nowhere."""
+    return pc.index_in(values, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, Ints]:
     """The different texts of a column without spaces around them, missing ones as "", and which each cell has."""
     type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     texts = pc.fill_null(column.cast(type_).cast(pa.string()), "")
     coded = pc.utf8_trim_whitespace(texts.combine_chunks()).dictionary_encode()
     return coded.dictionary, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _plain(texts: pa.Array) -> pa.Array:
-    """Letters and digits alone, in small letters."""
-    return pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\p{L}\p{N}]+", "")
-
-
-def _plain_text(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.lower())

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cellmend.table.priors import MULTIPLIER
+from cellmend.table.values import Floats, Ints
+
 CONTEXT = 5  # letters before a letter that say what it may be
 START, END = "\x02", "\x03"
 LIKELY_CONTEXTS = (4, 2)  # lengths of contexts by which a letter that is missing is guessed
@@ -23,7 +26,7 @@ PRIOR_LETTERS = 5.0  # that Witten and Bell's rule counts for
 ESCAPE_ROUNDS = 2
 LEAST_SEEN = 0.05  # of a text must be trusted, or a context is unknown
 ANY = 1 / 256  # chance of a letter that the column does not have
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(MULTIPLIER)
 _FIRST_ESCAPE = np.array(
     [(1.0 + v) / (1.0 + v + max(2.0**f, 1.0 + v)) for f in range(FULLEST + 1) for v in range(MOST_VARIED + 1)]
 )  # Witten and Bell's rule: as many new letters as kinds that were seen
@@ -34,12 +37,12 @@ _OWNER = np.uint64(0xC2B2AE3D27D4EB4F)
 class Looked:
     """Letters of texts, looked up: for each order which letters with their contexts they are, -1 if unknown."""
 
-    letters: NDArray[np.int64]  # (orders, M) place among the letters with context
-    contexts: NDArray[np.int64]  # (orders, M) place among the contexts
-    own: NDArray[np.int64]  # (orders, M) how often the owner has it itself
-    own_context: NDArray[np.int64]
-    owner: NDArray[np.int64]  # (M,) text that is left out of what is known
-    item: NDArray[np.int64]  # (M,) which of the texts looked up the letter belongs to
+    letters: Ints  # (orders, M) place among the letters with context
+    contexts: Ints  # (orders, M) place among the contexts
+    own: Ints  # (orders, M) how often the owner has it itself
+    own_context: Ints
+    owner: Ints  # (M,) text that is left out of what is known
+    item: Ints  # (M,) which of the texts looked up the letter belongs to
 
 
 class Letters:
@@ -52,14 +55,14 @@ class Letters:
     True
     """
 
-    def __init__(self, texts: Sequence[str], weights: NDArray[np.float64] | None = None) -> None:
+    def __init__(self, texts: Sequence[str], weights: Floats | None = None) -> None:
         self.texts = texts
         hashes, context_hashes, owner, codes = _hashed([START * CONTEXT] * len(texts), [text + END for text in texts])
         self._owner = owner
         self._known: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
-        self._pairs: list[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]] = []
-        self._places: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        self._context_of: list[NDArray[np.int64]] = []
+        self._pairs: list[tuple[NDArray[np.uint64], Ints, NDArray[np.uint64], Ints]] = []
+        self._places: list[tuple[Ints, Ints]] = []
+        self._context_of: list[Ints] = []
         self._letter_of: list[list[str]] = []
         mixed = (owner.astype(np.uint64) + np.uint64(1)) * _OWNER
         for own, before in zip(hashes, context_hashes, strict=True):
@@ -87,33 +90,26 @@ class Letters:
         for order, (own, prior) in enumerate(zip(hashes, context_hashes, strict=True)):
             letters, contexts = self._known[order]
             pairs, times, context_pairs, context_times = self._pairs[order]
-            found.append(
-                (
-                    _places_of(own, letters),
-                    _places_of(prior, contexts),
-                    _counts_of(own ^ mixed, pairs, times),
-                    _counts_of(prior ^ mixed, context_pairs, context_times),
-                )
-            )
+            of_owner = _counts_of(own ^ mixed, pairs, times), _counts_of(prior ^ mixed, context_pairs, context_times)
+            found.append((_places_of(own, letters), _places_of(prior, contexts), *of_owner))
         parts = [np.stack(each) for each in zip(*found, strict=True)]
         return Looked(parts[0], parts[1], parts[2], parts[3], owner, item)
 
-    def trust(self, weights: NDArray[np.float64]) -> None:
+    def trust(self, weights: Floats) -> None:
         """Let each text count with this weight, (T,); and learn again how often letters are new after a context."""
         self._weights = np.append(weights, 0.0)
         of_letter = weights[self._owner]
         self._tables = []
         for order in range(CONTEXT + 1):
             place, at = self._places[order]
-            counts = np.bincount(place, of_letter)
-            totals = np.bincount(at, of_letter)
+            counts, totals = np.bincount(place, of_letter), np.bincount(at, of_letter)
             kinds = np.bincount(self._context_of[order], np.minimum(counts, 1.0), minlength=len(totals))
             self._tables.append((np.append(counts, 0.0), np.append(totals, 0.0), np.append(kinds, 0.0)))
         levels = self._levels(self.itself)
         for _ in range(ESCAPE_ROUNDS):
             self._learn_escapes(levels, of_letter)
 
-    def _learn_escapes(self, levels: list[tuple[Any, ...]], weights: NDArray[np.float64]) -> None:
+    def _learn_escapes(self, levels: list[tuple[Any, ...]], weights: Floats) -> None:
         """How often a letter is not among those seen after its context, by the order and fullness of the context."""
         below = [np.full(len(weights), ANY)]
         for order, (share, known, cell) in enumerate(levels):
@@ -143,7 +139,7 @@ class Letters:
             levels.append((share, known, fullness * (MOST_VARIED + 1) + variety))
         return levels
 
-    def log_chances(self, looked: Looked) -> NDArray[np.float64]:
+    def log_chances(self, looked: Looked) -> Floats:
         """Log probability of each letter looked up, (M,), by the texts but its owner."""
         chance = np.full(len(looked.owner), ANY)
         for order, (share, known, cell) in enumerate(self._levels(looked)):
@@ -151,7 +147,7 @@ class Letters:
             chance = np.where(known, (1 - escape) * share + escape * chance, chance)
         return np.log(chance)
 
-    def likely(self, letters: NDArray[np.int64]) -> list[str]:
+    def likely(self, letters: Ints) -> list[str]:
         """For each of these letters of the texts, those that most often stand in its place, as one text each."""
         found = ["" for _ in letters]
         for order in LIKELY_CONTEXTS:
@@ -171,7 +167,7 @@ class Letters:
 
 def _hashed(
     starts: Sequence[str], bodies: Sequence[str]
-) -> tuple[list[NDArray[np.uint64]], list[NDArray[np.uint64]], NDArray[np.int64], NDArray[np.uint32]]:
+) -> tuple[list[NDArray[np.uint64]], list[NDArray[np.uint64]], Ints, NDArray[np.uint32]]:
     """Hashes of every letter of the bodies with 0 to CONTEXT letters before it, and of those before it; whose it is."""
     joined = "".join(start + body for start, body in zip(starts, bodies, strict=True))
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
@@ -192,11 +188,11 @@ def _hashed(
     return hashes, contexts, owner, codes[position]
 
 
-def _places_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _places_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64]) -> Ints:
     place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[place] == wanted, place, -1)
 
 
-def _counts_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _counts_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64], counts: Ints) -> Ints:
     place = _places_of(wanted, known)
     return np.where(place >= 0, counts[place], 0)

@@ -7,23 +7,20 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.dates import Dates
 from cellmend.table.kinds import IDENTIFIER_NAME, MOST_IDENTIFIERS
+from cellmend.table.priors import LOOKED_AT, MOSTLY
 from cellmend.table.readtable import ReadTable
 from cellmend.table.schema import DATE, Schema
-from cellmend.table.values import codes_of, family, plain
+from cellmend.table.values import Ints, codes_of, family, plain
 
 MOST_NAMES = 3  # columns that name a row
-LOOKED_AT = 10_000  # rows, spread over the table
 LONGEST_NAME = 40  # letters on average; longer texts are prose
-WITH_LETTERS = 0.5  # of the values have some, or they are codes
-TELLS_APART = 0.5  # of the rows must be different by their names, or they have none
 GAIN = 1.1  # times as many rows told apart, or a column does not help
 AS_GOOD = 0.95  # of the rows told apart: then a column is not needed
 
-Codes = NDArray[np.int64]
+Codes = Ints
 
 
 def naming_columns(table: ReadTable, schema: Schema, identifiers: Collection[str]) -> list[str]:
@@ -54,7 +51,7 @@ def _telling(columns: Mapping[str, Codes], rows: int) -> list[str]:
         others = [each for each in chosen if each != name]
         if _apart(columns, others) >= AS_GOOD * _apart(columns, chosen):
             chosen = others
-    return chosen[:MOST_NAMES] if _apart(columns, chosen[:MOST_NAMES]) >= TELLS_APART * rows else []
+    return chosen[:MOST_NAMES] if _apart(columns, chosen[:MOST_NAMES]) >= MOSTLY * rows else []
 
 
 def _apart(columns: Mapping[str, Codes], names: Sequence[str]) -> int:
@@ -72,7 +69,7 @@ def _is_name(table: ReadTable, name: str, identifiers: Collection[str]) -> bool:
     texts = pc.unique(plain(table.arrow[name]).drop_null())
     if len(texts) < 2 or pc.mean(pc.utf8_length(texts)).as_py() > LONGEST_NAME:
         return False
-    return bool(pc.mean(pc.match_substring_regex(texts, r"\pL").cast(pa.float64())).as_py() >= WITH_LETTERS)
+    return bool(pc.mean(pc.match_substring_regex(texts, r"\pL").cast(pa.float64())).as_py() >= MOSTLY)
 
 
 def _are_identifiers(name: str, values: pa.ChunkedArray) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cellmend.table.clocks import Clocks, learn_clocks
 from cellmend.table.codes import are_hexadecimal, are_named_codes
@@ -19,7 +18,8 @@ from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.kinds import names_a_code
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, usual_decimals
 from cellmend.table.packing import pack, unpack
-from cellmend.table.texts import MOST_MOMENTS, Notation, Texts, Unread, Words, counted_texts, distinct_texts, holds_text
+from cellmend.table.priors import BY_FAR
+from cellmend.table.texts import Notation, Texts, Unread, Words, counted_texts, distinct_texts, holds_text
 from cellmend.table.values import readable
 
 # As model files name them, and tasks that travel.
@@ -63,7 +63,7 @@ def learn_notation(
         return None
     levels, counts = counted_texts(values)
     if kind in (None, "date"):
-        dates = learn_dates(levels, counts, least=MOST_MOMENTS if kind is None else 0.0)
+        dates = learn_dates(levels, counts, least=BY_FAR if kind is None else 0.0)
         if dates is not None:
             return dates
     if kind is None:
@@ -72,14 +72,10 @@ def learn_notation(
             return clocks
     if kind in (None, "real", "count", "ordinal"):
         numbers = learn_numbers(levels, counts, least=MOST_NUMBERS if kind is None else 0.0, decimal=decimal)
-        if numbers is not None and not (kind is None and _are_codes(name, levels, counts)):
+        named = numbers is not None and kind is None and names_a_code(name) and are_named_codes(levels, counts)
+        if numbers is not None and not named and not (kind is None and are_hexadecimal(levels, counts)):
             return numbers
     return Words()
-
-
-def _are_codes(name: str, levels: Sequence[str], counts: NDArray[np.int64]) -> bool:
-    """Are they codes that can be read as numbers?"""
-    return are_hexadecimal(levels, counts) or (names_a_code(name) and are_named_codes(levels, counts))
 
 
 def understand(table: pa.Table, notations: Notations) -> pa.Table:
@@ -101,14 +97,11 @@ def describe_columns(table: pa.Table, notations: Notations) -> dict[str, str]:
     >>> describe_columns(table, learn_notations(table, {}))
     {'ounces': 'numbers with the unit oz, oz.; 12.0 oz is read as 12; 1 cell says N/A, read as missing'}
     """
-    described = {
-        name: [
-            *filter(None, [units]),
-            *(f"{_cells_say(count)} {word}, read as missing" for word, count in gaps.items()),
-        ]
-        for name, (units, gaps) in _said_of_columns(table, notations).items()
-    }
-    return {name: "; ".join(said) for name, said in described.items()}
+    described = {}
+    for name, (units, gaps) in _said_of_columns(table, notations).items():
+        missing = [f"{_cells_say(count)} {word}, read as missing" for word, count in gaps.items()]
+        described[name] = "; ".join([units, *missing] if units else missing)
+    return described
 
 
 def describe_together(table: pa.Table, notations: Notations) -> list[str]:
@@ -177,18 +170,12 @@ def tidy(table: pa.Table, notations: Notations) -> pa.Table:
     >>> tidy(table, learn_notations(table, {}))["ounces"].to_pylist()[:4]
     ['12.0', '16.0', '', 'x']
     """
-    described = describe_columns(table, notations)
-    columns = [
-        _tidied(column, notations[name]) if name in described else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    ]
-    return pa.table(columns, names=table.column_names)
-
-
-def _tidied(column: pa.ChunkedArray, notation: Notation) -> pa.Array:
-    texts, place = distinct_texts(column)
-    plain = ["" if notation.is_missing(text) else notation.without_unit(text) for text in texts]
-    return pa.array(plain, pa.string()).take(pa.array(place))
+    for name in _said_of_columns(table, notations):
+        notation, (texts, place) = notations[name], distinct_texts(table[name])
+        plain = ["" if notation.is_missing(text) else notation.without_unit(text) for text in texts]
+        tidied = pa.array(plain, pa.string()).take(pa.array(place))
+        table = table.set_column(table.column_names.index(name), name, tidied)
+    return table
 
 
 def notations_to_json(notations: Notations) -> dict[str, Any]:

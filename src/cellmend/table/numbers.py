@@ -16,28 +16,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from cellmend.table.codes import A_FORM, FEWEST_ALIKE, hold_codes
+from cellmend.table.codes import A_FORM, hold_codes
 from cellmend.table.kinds import FEW_TEXT_LEVELS, are_codes
-from cellmend.table.texts import (
-    MISSING_NUMBERS,
-    USUAL,
-    Notation,
-    Reading,
-    Texts,
-    count_cells,
-    distinct_texts,
-    form_of,
-    says_missing,
-)
-from cellmend.table.values import LARGEST_EXACT_WHOLE, rounded_text
+from cellmend.table.priors import A_PART, ALIKE, BY_FAR, NEARLY_ALL, RARE, USUAL
+from cellmend.table.texts import MISSING_NUMBERS, Notation, Reading, Texts, count_cells, form_of, says_missing
+from cellmend.table.values import LARGEST_EXACT_WHOLE, Bools, Floats, Ints, rounded_text
 
 MOST_NUMBERS = 0.6  # of the cells must be numbers, or the column is text
-LEAST_NUMBERS = 0.1  # of the cells, where one word, such as "empty", stands for all that are missing
 MOST_UNITS = 3  # spellings apart
 SAME_SCALE = 10  # between the middles of numbers with one unit and with another
-CODE_SHARE = 0.01  # of numbers written with a leading zero: then they are codes, such as 02134
 SPACES = " \u00a0\u202f"
 CURRENCIES = "$¢£¤¥฿₠-⃀"  # signs that stand before a number
 GROUPS = "'" + SPACES  # that may stand between groups of three digits
@@ -108,16 +96,17 @@ class Numbers(Notation):
         >>> Numbers(units=("oz.", "oz")).read(pa.array(["12.0 oz.", "n/a", "1..0"])).values.to_pylist()
         [12.0, None, nan]
         """
-        levels, place = distinct_texts(texts)
-        missing = np.array([self.is_missing(level) for level in levels])
-        parts = [split(level) for level in levels]
-        numbers = np.array([np.nan if part is None else _number(part.number, self.decimal) for part in parts])
+        found = super().read(texts)
+        is_whole = self.whole and not pc.any(pc.is_nan(found.values)).as_py()
+        return Reading(found.values.cast(pa.int64(), safe=False), found.strange) if is_whole else found
+
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
+        parts = [split(text) for text in texts]
+        numbers = _numbers_of(parts, self.decimal)
         numbers[too_fine(numbers, self.decimals)] = np.nan
         usual = {unit_of(unit) for unit in self.units}
         strange = [bool(part and usual and unit_of(part.unit) not in usual) for part in parts]
-        kind = pa.int64() if self.whole and not np.isnan(numbers[~missing]).any() else pa.float64()
-        filled = pa.array(np.where(missing, 0, numbers), mask=missing).cast(kind, safe=False)
-        return Reading(filled.take(pa.array(place)), (np.array(strange) & ~missing & ~np.isnan(numbers))[place])
+        return numbers, np.array(strange, dtype=bool)
 
     def write(self, value: Any, decimals: int | None) -> str:
         """A number as the column writes it, with so many decimals.
@@ -154,25 +143,20 @@ class Numbers(Notation):
         part = split(text) if any(self.units) else None
         return part.number if part and part.unit else text
 
-    def describe_units(self, texts: Sequence[str], counts: NDArray[np.int64]) -> str:
+    def describe_units(self, texts: Sequence[str], counts: Ints) -> str:
         """A sentence about the column's units with the most frequent example; "" if it has none."""
         if not any(self.units):
             return ""
-        with_unit = [
-            count * bool((part := split(text)) and part.unit)
-            for text, count in zip(texts, counts.tolist(), strict=True)
-        ]
-        example = texts[int(np.argmax(with_unit))]
-        shown = split(example)
+        parts = [split(text) for text in texts]
+        at = int(np.argmax([bool(part and part.unit) * count for part, count in zip(parts, counts, strict=True)]))
+        example, shown = texts[at], parts[at]
         read = f"; {example.strip()} is read as {_number(shown.number, self.decimal):.15g}" if shown else ""
         named = [unit for unit in self.units if unit]
         some = " in some cells" if "" in self.units else ""
         return f"numbers with the unit {', '.join(named)}{some}{read}"
 
 
-def learn_numbers(
-    levels: Sequence[str], counts: NDArray[np.int64], *, least: float, decimal: str | None = None
-) -> Numbers | None:
+def learn_numbers(levels: Sequence[str], counts: Ints, *, least: float, decimal: str | None = None) -> Numbers | None:
     """None if fewer than this share of the cells are numbers, or if they are no quantities of one scale.
 
     `decimal` is the mark that the user says; else it is found out.
@@ -180,28 +164,29 @@ def learn_numbers(
     known = np.array([says_missing(level, MISSING_NUMBERS) for level in levels], dtype=bool)
     parts = [None if gap else split(level) for level, gap in zip(levels, known, strict=True)]
     decimal = decimal or _decimal_mark([part.number for part in parts if part])
-    numbers = np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
+    numbers = _numbers_of(parts, decimal)
     said = ~np.isnan(numbers)
     gap = _word_for_missing(levels, known | said, counts)
     gaps = np.array([level.strip() == gap for level in levels]) & ~known
     cells, found = int(counts[~known & ~gaps].sum()), int(counts[said].sum())
-    if found == 0 or found < least * cells or found < LEAST_NUMBERS * counts[~known].sum():
+    if found == 0 or found < least * cells or found < A_PART * counts[~known].sum():
         return None
     read = [part for part, each in zip(parts, said, strict=True) if part and each]
+    texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
     values, times = numbers[said], counts[said]
     units = _usual_units(read, times)
     if least:
         if gap and len(read) <= FEW_TEXT_LEVELS and all(part.unit for part in read):
             return None  # 1br and 2br are levels, and so is the word beside them, studio
         others = _stripped(levels, counts, ~said & ~known & ~gaps)
-        texts = [level.strip() for level, each in zip(levels, said, strict=True) if each]
         if _are_labels(read, values, times) or _is_a_form(others, cells) or _signs_tell(texts, read, times):
             return None
         if _letters_tell(texts, read, times, others, units):
             return None
-        if sum(times[[part.unit in units for part in read]]) < 0.9 * found or not _one_scale(read, values, units):
+        in_units = sum(times[[part.unit in units for part in read]])
+        if in_units < NEARLY_ALL * found or not _one_scale(read, values, units):
             return None
-    before, after = _written_unit([level for level, each in zip(levels, said, strict=True) if each], read, times)
+    before, after = _written_unit(texts, read, times)
     whole = not any(decimal in part.number for part in read) and bool(np.all(values == np.round(values)))
     return Numbers(
         decimal=decimal,
@@ -216,21 +201,21 @@ def learn_numbers(
     )
 
 
-def _stripped(levels: Sequence[str], counts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Counter[str]:
+def _stripped(levels: Sequence[str], counts: Ints, chosen: Bools) -> Counter[str]:
     """How many cells have each of the chosen texts, without spaces around them."""
     return count_cells(
         (level.strip() for level, each in zip(levels, chosen, strict=True) if each), counts[chosen].tolist()
     )
 
 
-def _usual_units(read: Sequence[Part], times: NDArray[np.int64]) -> list[str]:
+def _usual_units(read: Sequence[Part], times: Ints) -> list[str]:
     """Spellings of the units that are not rare, the most frequent first; "" for none."""
     spelled = count_cells((part.unit for part in read), times.tolist())
     by_unit = count_cells(map(unit_of, spelled), spelled.values())
     return [unit for unit, _ in spelled.most_common() if by_unit[unit_of(unit)] >= USUAL * times.sum()]
 
 
-def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequence[str]) -> bool:
+def _one_scale(read: Sequence[Part], values: Floats, units: Sequence[str]) -> bool:
     """Do numbers with each unit lie about where the others do? Grams and kilograms do not."""
     kinds = {unit_of(unit) for unit in units}
     of_each = (values[[unit_of(part.unit) == kind for part in read]] for kind in kinds)
@@ -238,24 +223,23 @@ def _one_scale(read: Sequence[Part], values: NDArray[np.float64], units: Sequenc
     return len(kinds) <= MOST_UNITS and (not sizes or max(sizes) <= SAME_SCALE * min(sizes))
 
 
-def _are_labels(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64]) -> bool:
+def _are_labels(read: Sequence[Part], values: Floats, times: Ints) -> bool:
     """Are they codes, addresses or telephone numbers, or is it the words around a single number that tell?"""
     if len(read) > 1 and len(np.unique(values)) == 1:
         return True
     if np.median(np.abs(values)) > LARGEST_EXACT_WHOLE:  # which floats would merge
         return True
     written = [part.number for part in read]
-    codes = np.array([bool(_CODE.fullmatch(number)) for number in written])
-    addresses = np.array([bool(_ADDRESS.fullmatch(number)) for number in written])
+    codes, addresses = (np.array([bool(each.fullmatch(n)) for n in written]) for each in (_CODE, _ADDRESS))
     spaced = [re.sub(rf"[{SPACES}]", "", number) if number.isascii() else "" for number in written]
     phones = any(" " in number for number in written) and {len(number) for number in spaced} <= {9, 10, 11}
     phones = phones and all(number.isdigit() for number in spaced)
     share = max(times[codes].sum(), times[addresses].sum()) / times.sum()
     padded = codes.sum() > 1 and len({len(number) for number in written}) == 1  # 001 to 420: as long as the longest
-    return share > CODE_SHARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
+    return share > RARE or padded or phones or are_codes([part.number + part.unit for part in read], times)
 
 
-def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> bool:
+def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: Ints) -> bool:
     """Do most cells say a number that stands with different signs, such as <=50K and >50K? Then they are levels."""
     signs: dict[str, set[str]] = {}
     for text, part, count in zip(texts, read, times.tolist(), strict=True):
@@ -266,11 +250,7 @@ def _signs_tell(texts: Sequence[str], read: Sequence[Part], times: NDArray[np.in
 
 
 def _letters_tell(
-    texts: Sequence[str],
-    read: Sequence[Part],
-    times: NDArray[np.int64],
-    others: Mapping[str, int],
-    units: Sequence[str],
+    texts: Sequence[str], read: Sequence[Part], times: Ints, others: Mapping[str, int], units: Sequence[str]
 ) -> bool:
     """Are some cells codes with letters, such as 4325B among 4325 and 4326, so that all of them are?"""
     odd, numbers = Counter(others), Counter[str]()
@@ -290,17 +270,17 @@ def _is_a_form(others: Mapping[str, int], cells: int) -> bool:
     """
     odd = {text: count for text, count in others.items() if not _ONE_LETTER.fullmatch(text)}
     forms = count_cells((_AGAIN.sub(r"\1", form_of(text)) for text in odd), odd.values())
-    return any(count >= max(FEWEST_ALIKE, A_FORM * cells) for count in forms.values())
+    return any(count >= max(ALIKE, A_FORM * cells) for count in forms.values())
 
 
-def _places(read: Sequence[Part], times: NDArray[np.int64], decimal: str) -> int:
+def _places(read: Sequence[Part], times: Ints, decimal: str) -> int:
     """How many decimals most numbers are written with; 0 if they differ."""
     found = count_cells((len(part.number.partition(decimal)[2]) for part in read), times.tolist())
     places, count = found.most_common(1)[0]
-    return places if count >= 0.9 * times.sum() else 0
+    return places if count >= NEARLY_ALL * times.sum() else 0
 
 
-def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
+def usual_decimals(numbers: Floats) -> int | None:
     """How many decimals all numbers have but a few, if those few have many more and are all different; else None.
 
     Noise has as many digits as the machine that made it. A value that stands often, such as 0 in a column of amounts,
@@ -316,14 +296,14 @@ def usual_decimals(numbers: NDArray[np.float64]) -> int | None:
     for decimals in range(MOST_DECIMALS):
         fine = too_fine(values, decimals)
         coarse = np.isclose(values, np.round(values, decimals), rtol=1e-12, atol=0)
-        if counts[coarse].sum() >= 0.8 * counts.sum():
+        if counts[coarse].sum() >= BY_FAR * counts.sum():
             others = counts[~coarse]
             once = (counts[fine] == 1).sum()
-            return decimals if once and once >= 0.9 * others.sum() else None
+            return decimals if once and once >= NEARLY_ALL * others.sum() else None
     return None
 
 
-def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.bool_]:
+def too_fine(numbers: Floats, decimals: int | None) -> Bools:
     """Numbers with far more decimals."""
     if decimals is None:
         return np.zeros(len(numbers), dtype=bool)
@@ -331,28 +311,26 @@ def too_fine(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.b
         return np.abs(numbers - np.round(numbers, decimals + FAR_MORE - 1)) > 1e-12 * np.abs(numbers)
 
 
-def _word_for_missing(levels: Sequence[str], understood: NDArray[np.bool_], counts: NDArray[np.int64]) -> str:
+def _word_for_missing(levels: Sequence[str], understood: Bools, counts: Ints) -> str:
     """The word without digits that stands in nearly all cells that are no numbers, and in many; or none."""
     others = _stripped(levels, counts, ~understood & (counts > 0))
     if not others:
         return ""
     word, times = others.most_common(1)[0]
-    often = times >= max(FEWEST_ALIKE, 0.01 * counts.sum()) and times >= 0.8 * others.total()
+    often = times >= max(ALIKE, RARE * counts.sum()) and times >= BY_FAR * others.total()
     return word if often and not re.search(r"\d", word) else ""
 
 
-def _written_unit(levels: Sequence[str], read: Sequence[Part], times: NDArray[np.int64]) -> tuple[str, str]:
+def _written_unit(texts: Sequence[str], read: Sequence[Part], times: Ints) -> tuple[str, str]:
     """What most cells have before and after the number."""
     found = count_cells(((part.before, part.after.strip()) for part in read), times.tolist())
     before, after = found.most_common(1)[0][0]
-    texts = [level.strip() for level in levels]
     behind = {text.partition(before)[2][:1] for text in texts if before and before in text}
-    front = " " if behind == {" "} else ""
     spaced = bool(after) and any(text.endswith(" " + after) for text in texts)
-    return before + front, f" {after}" if spaced else after
+    return before + " " * (behind == {" "}), f" {after}" if spaced else after
 
 
-def _thousands(read: Sequence[Part], values: NDArray[np.float64], times: NDArray[np.int64], decimal: str) -> str:
+def _thousands(read: Sequence[Part], values: Floats, times: Ints, decimal: str) -> str:
     """The mark between groups of digits, if most numbers that could have one do."""
     marks = ("." if decimal == "," else ",") + GROUPS
     found, large = Counter[str](), 0
@@ -407,6 +385,10 @@ def _number(text: str, decimal: str) -> float:
     plain = text.translate(_SWAPPED) if decimal == "," else text
     number = float(re.sub(rf"[,{GROUPS}]", "", plain))
     return number if np.isfinite(number) else float("nan")
+
+
+def _numbers_of(parts: Sequence[Part | None], decimal: str) -> Floats:
+    return np.array([np.nan if part is None else _number(part.number, decimal) for part in parts])
 
 
 @lru_cache(maxsize=4096)

@@ -12,16 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from cellmend.table.codes import FEWEST_ALIKE
 from cellmend.table.dates import Dates, learn_dates
 from cellmend.table.notation import Notations, describe_columns
 from cellmend.table.numbers import MOST_NUMBERS, Numbers, learn_numbers, unit_of
+from cellmend.table.priors import A_PART, ALIKE, BY_FAR, USUAL
 from cellmend.table.readtable import ReadTable
-from cellmend.table.texts import MOST_MOMENTS, USUAL, Notation, Unread, counted_texts, holds_text
+from cellmend.table.texts import Notation, Unread, counted_texts, holds_text
+from cellmend.table.values import Bools, Ints
 
-A_WAY = 0.1  # of the cells are written otherwise; fewer are errors of their own
 GROUP = 3  # digits between marks, and decimals that look like such a group
 SHOWN_DAY = 19_722.0  # 2023-12-31, which says what is the day and what the month
 MARKS = {".": "point", ",": "comma"}
@@ -39,16 +38,16 @@ class Texts:
     """The different texts of a column and how many cells have each."""
 
     levels: list[str]
-    counts: NDArray[np.int64]
+    counts: Ints
 
-    def read_by(self, notation: Notation) -> NDArray[np.bool_]:
+    def read_by(self, notation: Notation) -> Bools:
         """Which texts the notation reads as usual ones of it, gaps included, (T,)."""
         found = notation.read(pa.array(self.levels, pa.string()))
         values = np.array(found.values.to_pylist(), dtype=np.float64)  # a gap is NaN here, too
         missing = np.array([notation.is_missing(level) for level in self.levels], dtype=bool)
         return missing | (~np.isnan(values) & ~found.strange)
 
-    def cells(self, chosen: NDArray[np.bool_]) -> int:
+    def cells(self, chosen: Bools) -> int:
         """How many cells have one of these texts, (T,)."""
         return int(self.counts[chosen].sum())
 
@@ -71,23 +70,25 @@ def written_otherwise(table: pa.Table, learned: Notations) -> dict[str, Otherwis
 def describe_table(table: ReadTable) -> dict[str, str]:
     """What holds for whole columns, in words: how they are written otherwise, their units, their words for gaps."""
     plain = describe_columns(table.arrow, table.notations)
-    names = [name for name in table.names if name in plain or name in table.otherwise]
-    both = ((table.otherwise.get(name), plain.get(name)) for name in names)
-    return {name: "; ".join(each for each in said if each) for name, said in zip(names, both, strict=True)}
+    said = {name: [each[name] for each in (table.otherwise, plain) if name in each] for name in table.names}
+    return {name: "; ".join(sentences) for name, sentences in said.items() if sentences}
 
 
 def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
     """None if the column is written as learned, but for errors."""
     by_old, missing = texts.read_by(old), np.array([old.is_missing(level) for level in texts.levels], dtype=bool)
     cells, unread = texts.cells(~missing), texts.cells(~by_old)
-    new = _learned_anew(texts, old)
+    if isinstance(old, Dates):
+        new: Numbers | Dates | None = learn_dates(texts.levels, texts.counts, least=BY_FAR)
+    else:
+        new = learn_numbers(texts.levels, texts.counts, least=MOST_NUMBERS)
     if isinstance(old, Numbers) and isinstance(new, Numbers) and _may_be_groups(old, new):
         return _left_alone(texts, by_old)
-    if unread < max(FEWEST_ALIKE, A_WAY * cells):
+    if unread < max(ALIKE, A_PART * cells):
         return None
     by_new = np.zeros_like(by_old) if new is None else texts.read_by(new)
     gained, lost = texts.cells(by_new & ~by_old), texts.cells(by_old & ~by_new)
-    if new is None or gained < max(FEWEST_ALIKE, A_WAY * cells):
+    if new is None or gained < max(ALIKE, A_PART * cells):
         return _left_alone(texts, by_old) if 2 * unread > cells else None
     if gained <= lost:
         return None
@@ -96,12 +97,6 @@ def _otherwise(texts: Texts, old: Numbers | Dates) -> Otherwise | None:
         return _left_alone(texts, by_old)
     now, then = (" and ".join(each) for each in zip(*differ, strict=True))
     return Otherwise(new, f"written {now}, {then} when the model learned; it is read as it stands")
-
-
-def _learned_anew(texts: Texts, old: Numbers | Dates) -> Numbers | Dates | None:
-    if isinstance(old, Dates):
-        return learn_dates(texts.levels, texts.counts, least=MOST_MOMENTS)
-    return learn_numbers(texts.levels, texts.counts, least=MOST_NUMBERS)
 
 
 def _may_be_groups(old: Numbers, new: Numbers) -> bool:
@@ -123,9 +118,9 @@ def _units(numbers: Numbers) -> set[str]:
 
 def _differences(old: Numbers | Dates, new: Numbers | Dates) -> Iterator[tuple[str, str]]:
     """In what two notations differ, in words: the new one, and the old one."""
+    if isinstance(old, Dates) and isinstance(new, Dates) and old.form != new.form:
+        yield f"as {new.write(SHOWN_DAY, 0)}", f"as {old.write(SHOWN_DAY, 0)}"
     if isinstance(old, Dates) or isinstance(new, Dates):
-        if isinstance(old, Dates) and isinstance(new, Dates) and old.form != new.form:
-            yield f"as {new.write(SHOWN_DAY, 0)}", f"as {old.write(SHOWN_DAY, 0)}"
         return
     if old.decimal != new.decimal:
         yield f"with a decimal {MARKS[new.decimal]}", f"with a decimal {MARKS[old.decimal]}"
@@ -140,7 +135,7 @@ def _unit_in_words(numbers: Numbers) -> str:
     return f"with the unit {named[0]}" if named else "without a unit"
 
 
-def _left_alone(texts: Texts, by_old: NDArray[np.bool_]) -> Otherwise:
+def _left_alone(texts: Texts, by_old: Bools) -> Otherwise:
     odd = np.where(by_old, 0, texts.counts) if not by_old.all() else texts.counts
     example = texts.levels[int(np.argmax(odd))].strip()
     why = f"written otherwise than when the model learned, such as {example}, and nothing tells for sure how to read it"

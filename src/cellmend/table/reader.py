@@ -204,7 +204,8 @@ def about_others(extra: Sequence[str]) -> str:
     >>> about_others(["note"])
     'Not known to the model and left as it is: note'
     """
-    return f"Not known to the model and left as {'it is' if len(extra) == 1 else 'they are'}: {_some(extra)}"
+    some = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
+    return f"Not known to the model and left as {'it is' if len(extra) == 1 else 'they are'}: {some}"
 
 
 def check_columns(own: Sequence[str], names: Sequence[str], table: str, *, only: bool = False) -> None:
@@ -226,7 +227,3 @@ Hint: fit a model to this table.
                 f"{table} must have the columns of the model; it {what} {strange[0]!r}."
                 f"{did_you_mean(strange[0], near)} Hint: fit a model to this table."
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

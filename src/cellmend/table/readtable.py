@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
-from cellmend.table.values import family, plain, shortened
+from cellmend.table.values import Bools, Floats, as_text, family, plain, shortened
 
 DOUBTFUL = 0.5  # suspicion from which a value was probably not meant
 LEAST_TOLD = 0.3  # suspicion from which other rows speak against a cell
@@ -48,7 +47,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
-    vouched: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
+    vouched: Mapping[int, Floats] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
     adapted: frozenset[str] = frozenset()  # columns that are read in another notation than the one learned
     rows_alone: bool = False  # is each row judged by itself, whatever others stand beside it?
@@ -72,17 +71,26 @@ class ReadTable:
         """Of what a column says: 'boolean', 'text', 'number' or 'other'."""
         return family(self.understood.schema.field(name).type)
 
+    def cell(self, row: int, column: int | str) -> Any:
+        """What stands in a cell, as the user's table has it."""
+        return self.arrow.column(column)[row].as_py()
+
+    def text(self, row: int, column: int | str) -> str | None:
+        """The same as a person writes it; None for a gap."""
+        cell = self.cell(row, column)
+        return None if cell is None else as_text(cell)
+
     def said(self, place: int, row: int) -> str:
-        """What stands in a cell, for a sentence: "size is 5"."""
-        return f"{self.names[place]} is {shortened(self.arrow.column(place)[row].as_py())}"
+        """The same for a sentence: "size is 5"."""
+        return f"{self.names[place]} is {shortened(self.cell(row, place))}"
 
     @property
-    def says_something(self) -> NDArray[np.bool_]:
+    def says_something(self) -> Bools:
         """Which cells were understood as anything but a gap, (N, all columns)."""
         each = [pc.is_valid(plain(column)).to_numpy(zero_copy_only=False) for column in self.understood.columns]
         return np.stack(each, axis=1)
 
-    def without(self, cells: NDArray[np.bool_]) -> ReadTable:
+    def without(self, cells: Bools) -> ReadTable:
         """The table with these cells (N, all columns) taken for missing, so that nothing is learned from them."""
         understood = self.understood
         for place in np.flatnonzero(cells.any(axis=0)).tolist():

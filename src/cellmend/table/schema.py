@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from cellmend.errors import SchemaError, did_you_mean
+from cellmend.table.packing import pack
 from cellmend.table.values import Level, level_text
 
 KINDS = ("real", "category", "count", "ordinal")
@@ -73,7 +74,8 @@ class Schema:
 
     def to_yaml(self) -> str:
         """The schema as YAML, one entry a column, for a person to edit."""
-        return "".join(_entry_as_yaml(name, entry) for name, entry in self.to_dict().items()) or "{}\n"
+        entries = pack(self.to_dict()).items()
+        return "".join(_dump({name: each if len(each) > 1 else each["kind"]}) for name, each in entries) or "{}\n"
 
     @classmethod
     def from_yaml(cls, text: str) -> Schema:
@@ -151,7 +153,7 @@ def _column_from_entry(name: str, entry: Any) -> Column:
     if levels is not None:
         if isinstance(levels, str | Mapping | Set) or not isinstance(levels, Iterable):
             raise SchemaError(f"The levels of column {name!r} must be a list in order; they are {levels!r}.")
-        levels = tuple(_plain_value(level) for level in levels)
+        levels = tuple(level.item() if hasattr(level, "item") else level for level in levels)  # numpy's as Python's
     return Column(name, str(entry["kind"]), levels=levels, reason=str(entry.get("reason", "")))
 
 
@@ -164,28 +166,12 @@ def _check_levels(name: str, levels: tuple[Level, ...]) -> None:
         )
 
 
-def _plain_value(value: Any) -> Any:
-    """numpy's numbers as Python's, which JSON and YAML can hold."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _entry_as_yaml(name: str, entry: dict[str, Any]) -> str:
-    if "levels" in entry:
-        entry["levels"] = _OneLine(entry["levels"])
-    return _dump({name: entry if len(entry) > 1 else entry["kind"]})
-
-
-class _OneLine(list[Level]):
-    """A list that YAML writes on one line."""
-
-
 class _Dumper(yaml.SafeDumper):
-    pass
+    """Writes levels, the only lists, on one line."""
 
 
 _Dumper.add_representer(
-    _OneLine,
-    lambda dumper, levels: dumper.represent_sequence("tag:yaml.org,2002:seq", levels, flow_style=True),
+    list, lambda dumper, levels: dumper.represent_sequence("tag:yaml.org,2002:seq", levels, flow_style=True)
 )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from cellmend.table.values import Floats, Ints
 
 AS_LONG, LONGER = 0.9, 0.1  # of the numbers that differ have as many digits as the other, or any number of them
 ROMANS = 10  # numbers that are counted so
@@ -26,9 +27,9 @@ class Siblings:
     """Which texts are alike but for a number or for their style: M times a text has a key that others have too."""
 
     texts: int
-    owner: NDArray[np.int64]  # (M,) the text
-    key: NDArray[np.int64]  # (M,) what it has in common with others
-    chance: NDArray[np.float64]  # (M,) that a sibling with this key is the text
+    owner: Ints  # (M,) the text
+    key: Ints  # (M,) what it has in common with others
+    chance: Floats  # (M,) that a sibling with this key is the text
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Siblings:
@@ -46,7 +47,7 @@ class Siblings:
         chance = np.array([chance for _, _, chance in found])
         return cls(len(texts), owner[shared], keys[shared], chance[shared])
 
-    def expected(self, clean: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected(self, clean: Floats) -> Floats:
         """How many siblings of others that are each text are expected, given how probably each was meant, (T,)."""
         others = np.bincount(self.key, clean[self.owner], minlength=1)[self.key] - clean[self.owner]
         expected = np.zeros(self.texts)

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from cellmend.table.values import family
+from cellmend.table.values import Bools, Floats, Ints, family
 
 # In any column, whatever the case: abbreviations that mean nothing else, such as k.A. (keine Angabe) and s/o (sans
 # objet). Plain words are no gaps there: "unknown" may be a category, and ND is North Dakota.
@@ -27,8 +26,6 @@ MISSING_WORDS = frozenset({
     "нет", "нет данных", "неизвестно", "不明", "未知", "无", "暂无", "なし", "없음",
 })  # fmt: skip
 MISSING_NUMBERS = MISSING | MISSING_WORDS | {"-", "--", "---", "?", ".", "–", "—"}  # where numbers are expected
-MOST_MOMENTS = 0.8  # of the cells must be dates, or show a clock, or the column is text
-USUAL = 0.02  # of the cells are written in one way, or they are badly written
 
 Texts = Any  # pa.Array or pa.ChunkedArray of text
 Key = TypeVar("Key")
@@ -39,7 +36,7 @@ class Reading:
     """A column as understood."""
 
     values: pa.ChunkedArray | pa.Array  # null: missing; NaN: should be a number or a date and is none
-    strange: NDArray[np.bool_]  # (N,) cells that can be read, but are written as hardly any other
+    strange: Bools  # (N,) cells that can be read, but are written as hardly any other
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,15 @@ class Notation:
         return self.read(column).values if holds_text(column.type) else column
 
     def read(self, texts: Texts) -> Reading:
-        """What the texts say, (N,)."""
+        """What the texts say, (N,), as numbers."""
+        levels, place = distinct_texts(texts)
+        missing = np.array([self.is_missing(level) for level in levels], dtype=bool)
+        numbers, strange = self.numbers_in(levels)
+        filled = pa.array(np.where(missing, 0, numbers), mask=missing)
+        return Reading(filled.take(pa.array(place)), (strange & ~missing & ~np.isnan(numbers))[place])
+
+    def numbers_in(self, texts: Sequence[str]) -> tuple[Floats, Bools]:
+        """The number that each text says, NaN for none, and which texts are written as hardly any other, (T,)."""
         raise TypeError(f"A column must have a notation of its own; {type(self).__name__} is none.")
 
     def write(self, value: Any, decimals: int | None) -> Any:
@@ -77,7 +82,7 @@ class Notation:
         """The text without what stands around its value."""
         return text
 
-    def describe_units(self, texts: Sequence[str], counts: NDArray[np.int64]) -> str:
+    def describe_units(self, texts: Sequence[str], counts: Ints) -> str:
         """A sentence about the column's units, from its different texts and how often each stands; "" for none."""
         return ""
 
@@ -111,7 +116,7 @@ def holds_text(type_: pa.DataType) -> bool:
     return family(type_) == "text" and not pa.types.is_dictionary(type_)
 
 
-def distinct_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
+def distinct_texts(texts: Texts) -> tuple[list[str], Ints]:
     """The different texts, "" the last of them, and which of them each cell is, (N,)."""
     whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     coded = whole.dictionary_encode()
@@ -119,7 +124,7 @@ def distinct_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
     return levels, coded.indices.fill_null(len(levels) - 1).to_numpy(zero_copy_only=False)
 
 
-def counted_texts(texts: Texts) -> tuple[list[str], NDArray[np.int64]]:
+def counted_texts(texts: Texts) -> tuple[list[str], Ints]:
     """The different texts, "" the last of them, and how many cells have each."""
     levels, place = distinct_texts(texts)
     return levels, np.bincount(place, minlength=len(levels))
@@ -133,7 +138,7 @@ def count_cells(keys: Iterable[Key], counts: Iterable[int]) -> Counter[Key]:
     return found
 
 
-def said_texts(levels: Sequence[str], counts: NDArray[np.int64]) -> list[tuple[str, int]]:
+def said_texts(levels: Sequence[str], counts: Ints) -> list[tuple[str, int]]:
     """Texts without spaces around them and the cells of each, but for words for what is missing."""
     held = [(level.strip(), count) for level, count in zip(levels, counts.tolist(), strict=True) if count]
     return [(text, count) for text, count in held if not says_missing(text, MISSING_NUMBERS)]
@@ -150,4 +155,14 @@ def form_of(text: str) -> str:
     >>> form_of("AB-123")
     'a-9'
     """
-    return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_]+", "a", text)))
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+
+
+def alike_until(one: str, other: str) -> int:
+    """How many letters two texts begin with alike.
+
+    >>> alike_until("KIcNGS", "KINGS")
+    2
+    """
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Level = str | int | float | bool
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 LONGEST_TEXT = 60  # letters of a value in a sentence
 LARGEST_EXACT_WHOLE = 2**53  # beyond it neighbouring whole numbers are equal as floats

@@ -1,30 +1,29 @@
-"""The face that every cause has."""
+"""What every cause is: a small channel from what was meant to what stands there."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 LETTERS = 60  # keys that a stray letter may come from: letters of both cases and some digits or signs
 NEVER = -math.inf
 
 
-class Cause:
-    """One way in which a cell goes wrong: a channel from what was meant to what stands there."""
+def _only_values_tell(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    return iter(())
 
-    name: ClassVar[str]
-    told: ClassVar[str]  # what it did to what was meant, for a sentence
 
-    def log_chance(self, seen: str, meant: str) -> float:
-        """Log probability of what is seen, given what was meant and that this cause acted; -inf if it cannot be."""
-        raise TypeError(f"A cause must have a chance of its own; {type(self).__name__} has none.")
+class Cause(NamedTuple):
+    """One way in which a cell goes wrong."""
 
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        """What may have been meant, if the text is strange at this place, where the column has `likely` letters; none
-        where only values of the column can tell."""
-        return iter(())
+    name: str
+    told: str  # what it did to what was meant, for a sentence
+    # Log probability of what is seen, given what was meant and that this cause acted; -inf if it cannot be.
+    log_chance: Callable[[str, str], float]
+    # What may have been meant by what is seen, if that is strange at this place, where the column has `likely` letters.
+    undo: Callable[[str, int, Sequence[str]], Iterator[str]] = _only_values_tell
 
     def words(self, meant: str) -> str:
-        """The reason in words."""
-        return f"{meant} {self.told}"
+        """The reason in words; which letter was meant by a single one nobody can tell."""
+        return "one of the others, mistyped" if self.name == "replaced" and len(meant) == 1 else f"{meant} {self.told}"

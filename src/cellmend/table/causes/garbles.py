@@ -6,56 +6,45 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from cellmend.table.causes.base import NEVER, Cause
+from cellmend.table.causes.base import NEVER
+from cellmend.table.priors import TOGETHER
 
 KEPT = 0.25  # of the letters of a text that is typed at random
-FEWEST_CHANGED = 3  # letters, or it is a slip
 FEWEST_LETTERS = 6  # of a word; of a shorter one, such as a code, nothing is left that tells it
 SHORTEST = 4  # letters that are left of a text that is cut off
-FEWEST_LEFT = 3  # signs that are left of a number, to tell it
 CUT = 2  # letters at least that are gone, or it is a slip
 
 
-class Scrambled(Cause):
+def scrambled(seen: str, meant: str) -> float:
     """Letters replaced at random, each by one of its case; signs, spaces and digits stay.
 
-    >>> [Scrambled().log_chance(seen, "United States") > -36 for seen in ("Mnlreb Ahcnes", "Mnlrxb Ahcnxq")]
+    >>> [scrambled(seen, "United States") > -36 for seen in ("Mnlreb Ahcnes", "Mnlrxb Ahcnxq")]
     [True, False]
-    >>> Scrambled().log_chance("United Stated", "United States")
+    >>> scrambled("United Stated", "United States")
     -inf
     """
-
-    name = "scrambled"
-    told = "with letters typed at random"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if shape_of(seen) != shape_of(meant):
-            return NEVER
-        letters = sum(letter.isalpha() for letter in meant)
-        changed = sum(a != b for a, b in zip(seen, meant, strict=True))
-        if changed < FEWEST_CHANGED or letters < FEWEST_LETTERS:
-            return NEVER
-        return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
+    if shape_of(seen) != shape_of(meant):
+        return NEVER
+    letters = sum(letter.isalpha() for letter in meant)
+    changed = sum(a != b for a, b in zip(seen, meant, strict=True))
+    if changed < TOGETHER or letters < FEWEST_LETTERS:
+        return NEVER
+    return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
 
 
-class Truncated(Cause):
+def truncated(seen: str, meant: str) -> float:
     """The end of a text cut off within a word; whole words are left out by people who mean it.
 
-    >>> round(math.exp(-Truncated().log_chance("Rockingham Cou", "Rockingham County")))
+    >>> round(math.exp(-truncated("Rockingham Cou", "Rockingham County")))
     17
-    >>> Truncated().log_chance("Rockingham", "Rockingham County")
+    >>> truncated("Rockingham", "Rockingham County")
     -inf
     """
-
-    name = "truncated"
-    told = "cut off"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        gone = len(meant) - len(seen)
-        if gone < CUT or len(seen) < SHORTEST or not meant.startswith(seen):
-            return NEVER
-        within = seen[-1].isalpha() and meant[len(seen)].isalpha() and seen[-1].isupper() <= meant[len(seen)].isupper()
-        return -math.log(len(meant)) if within else NEVER
+    gone = len(meant) - len(seen)
+    if gone < CUT or len(seen) < SHORTEST or not meant.startswith(seen):
+        return NEVER
+    within = seen[-1].isalpha() and meant[len(seen)].isalpha() and seen[-1].isupper() <= meant[len(seen)].isupper()
+    return -math.log(len(meant)) if within else NEVER
 
 
 def told_by_rest(text: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -66,15 +55,9 @@ def told_by_rest(text: str, values: Sequence[str]) -> tuple[str, ...]:
     (('39.6',), ())
     """
     left = [sign for sign, _ in groupby(text)]
-    if len(left) < FEWEST_LEFT:
-        return ()
-    fitting = [value for value in values if _stand_in_order(left, value)]
+    rests = ((value, iter(value)) for value in values if len(left) >= TOGETHER)
+    fitting = [value for value, rest in rests if all(sign in rest for sign in left)]
     return tuple(fitting) if len(fitting) == 1 else ()
-
-
-def _stand_in_order(signs: Sequence[str], value: str) -> bool:
-    rest = iter(value)
-    return all(sign in rest for sign in signs)
 
 
 def shape_of(text: str) -> str:

@@ -8,7 +8,8 @@ UNREADABLE, DECIMALS = "unreadable", "decimals"
 DEFAULT = "default"
 KEY, FORM, SLIPPED = "key", "form", "slipped"
 POINT, UNLIKE_ROW = "point", "unlike its row"
-SPELLING, TRUNCATED, SIGN, NUMBER, DEPENDENCY = "spelling", "truncated", "sign", "number", "dependency"
+SEVERAL, SPELLING, TRUNCATED = "several", "spelling", "truncated"
+SIGN, NUMBER, DEPENDENCY = "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
 
 MEANINGS: Mapping[str, str] = {
@@ -18,7 +19,7 @@ MEANINGS: Mapping[str, str] = {
     "replaced": "another letter",
     "swapped": "two neighbouring letters exchanged",
     "throughout": "one letter replaced wherever it stands",
-    "several": "several slips in one text",
+    SEVERAL: "several slips in one text",
     "cased": "capitals for small letters, or the other way round",
     "spaced": "a space too many or too few",
     "framed": "signs before or after the text",

@@ -1,4 +1,8 @@
-"""Slips of the keyboard: one letter too many, too few, another, two exchanged; case, spaces, signs around."""
+"""Slips of the keyboard: one letter too many, too few, another, two exchanged; case, spaces, signs around.
+
+Of each slip a function says the log chance of what is seen, given what was meant; another yields what may have been
+meant by what is seen.
+"""
 
 from __future__ import annotations
 
@@ -8,170 +12,134 @@ from collections.abc import Iterator, Sequence
 
 from rapidfuzz.distance import OSA
 
-from cellmend.table.causes.base import LETTERS, NEVER, Cause
+from cellmend.table.causes.base import LETTERS, NEVER
+from cellmend.table.texts import alike_until
 
 JUNK_KINDS = 10  # signs, and how often they stand
 OTHER_SLIP = 0.05  # that a second slip follows the first
 _JUNK = re.compile(r"([^\w\s])\1*")
 
 
-class Inserted(Cause):
+def inserted(seen: str, meant: str) -> float:
     """A letter too many.
 
-    >>> round(math.exp(-Inserted().log_chance("KIcNGS", "KINGS")))
+    >>> round(math.exp(-inserted("KIcNGS", "KINGS")))
     360
     """
-
-    name = "inserted"
-    told = "with a letter too many"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(seen) != len(meant) + 1 or not _is_without_one(seen, meant):
-            return NEVER
-        return -math.log((len(meant) + 1) * LETTERS)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        for gone in (place - 1, place):
-            if 0 <= gone < len(seen):
-                yield seen[:gone] + seen[gone + 1 :]
+    return -math.log((len(meant) + 1) * LETTERS) if _is_without_one(seen, meant) else NEVER
 
 
-class Doubled(Cause):
+def undo_inserted(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The letter before the place, or that at it, left out."""
+    for gone in (place - 1, place):
+        if 0 <= gone < len(seen):
+            yield seen[:gone] + seen[gone + 1 :]
+
+
+def doubled(seen: str, meant: str) -> float:
     """A letter typed twice.
 
-    >>> round(math.exp(-Doubled().log_chance("KINNGS", "KINGS")))
+    >>> round(math.exp(-doubled("KINNGS", "KINGS")))
     5
     """
-
-    name = "doubled"
-    told = "with a letter typed twice"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(seen) != len(meant) + 1 or not _is_without_one(seen, meant):
-            return NEVER
-        place = _first_difference(seen, meant)
-        return -math.log(len(meant)) if place and seen[place] == seen[place - 1] else NEVER
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if 0 < place < len(seen) and seen[place] == seen[place - 1]:
-            yield seen[:place] + seen[place + 1 :]
+    place = alike_until(seen, meant)
+    is_twice = _is_without_one(seen, meant) and place and seen[place] == seen[place - 1]
+    return -math.log(len(meant)) if is_twice else NEVER
 
 
-class Dropped(Cause):
+def undo_doubled(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """One of two equal letters left out."""
+    if 0 < place < len(seen) and seen[place] == seen[place - 1]:
+        yield seen[:place] + seen[place + 1 :]
+
+
+def dropped(seen: str, meant: str) -> float:
     """A letter too few.
 
-    >>> round(math.exp(-Dropped().log_chance("KNGS", "KINGS")))
+    >>> round(math.exp(-dropped("KNGS", "KINGS")))
     5
     """
-
-    name = "dropped"
-    told = "with a letter left out"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(meant) != len(seen) + 1 or not _is_without_one(meant, seen):
-            return NEVER
-        return -math.log(len(meant))
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        for letter in likely:
-            yield seen[:place] + letter + seen[place:]
+    return -math.log(len(meant)) if _is_without_one(meant, seen) else NEVER
 
 
-class Replaced(Cause):
+def undo_dropped(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A likely letter put in."""
+    for letter in likely:
+        yield seen[:place] + letter + seen[place:]
+
+
+def replaced(seen: str, meant: str) -> float:
     """Another letter.
 
-    >>> round(math.exp(-Replaced().log_chance("KIxGS", "KINGS")))
+    >>> round(math.exp(-replaced("KIxGS", "KINGS")))
     300
     """
-
-    name = "replaced"
-    told = "with another letter"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(seen) != len(meant) or sum(a != b for a, b in zip(seen, meant, strict=True)) != 1:
-            return NEVER
-        return -math.log(len(meant) * LETTERS)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if place < len(seen):
-            for letter in likely:
-                if letter != seen[place]:
-                    yield seen[:place] + letter + seen[place + 1 :]
-
-    def words(self, meant: str) -> str:
-        return super().words(meant) if len(meant) > 1 else "one of the others, mistyped"
+    if len(seen) != len(meant) or sum(a != b for a, b in zip(seen, meant, strict=True)) != 1:
+        return NEVER
+    return -math.log(len(meant) * LETTERS)
 
 
-class Swapped(Cause):
+def undo_replaced(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A likely letter in place of the strange one."""
+    for letter in likely:
+        if place < len(seen) and letter != seen[place]:
+            yield seen[:place] + letter + seen[place + 1 :]
+
+
+def swapped(seen: str, meant: str) -> float:
     """Two neighbours exchanged.
 
-    >>> round(math.exp(-Swapped().log_chance("IKNGS", "KINGS")))
+    >>> round(math.exp(-swapped("IKNGS", "KINGS")))
     4
     """
-
-    name = "swapped"
-    told = "with two letters exchanged"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(seen) != len(meant) or seen == meant:
-            return NEVER
-        place = _first_difference(seen, meant)
-        if seen[place : place + 2] != meant[place : place + 2][::-1] or seen[place + 2 :] != meant[place + 2 :]:
-            return NEVER
-        return -math.log(len(meant) - 1)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        for first in (place - 1, place):
-            if 0 <= first < len(seen) - 1 and seen[first] != seen[first + 1]:
-                yield seen[:first] + seen[first + 1] + seen[first] + seen[first + 2 :]
+    at = alike_until(seen, meant)
+    exchanged = meant[:at] + meant[at : at + 2][::-1] + meant[at + 2 :]
+    return -math.log(len(meant) - 1) if seen == exchanged != meant else NEVER
 
 
-class Throughout(Cause):
+def undo_swapped(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The letter exchanged with that before or after it."""
+    for first in (place - 1, place):
+        if 0 <= first < len(seen) - 1 and seen[first] != seen[first + 1]:
+            yield seen[:first] + seen[first + 1] + seen[first] + seen[first + 2 :]
+
+
+def throughout(seen: str, meant: str) -> float:
     """One letter replaced by another wherever it stands.
 
-    >>> round(math.exp(-Throughout().log_chance("hexrt xttxck", "heart attack")))
+    >>> round(math.exp(-throughout("hexrt xttxck", "heart attack")))
     480
     """
-
-    name = "throughout"
-    told = "with one letter replaced throughout"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if len(seen) != len(meant):
-            return NEVER
-        changes = {(a, b) for a, b in zip(seen, meant, strict=True) if a != b}
-        if len(changes) != 1:
-            return NEVER
-        new, old = next(iter(changes))
-        if meant.count(old) < 2 or seen.count(old) or new in meant or len(set(meant)) == 1:
-            return NEVER
-        return -math.log(len(set(meant)) * LETTERS)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if place < len(seen) and 1 < seen.count(seen[place]) < len(seen):
-            for letter in likely:
-                if letter not in seen:
-                    yield seen.replace(seen[place], letter)
+    changes = {(a, b) for a, b in zip(seen, meant, strict=False) if a != b}
+    if len(seen) != len(meant) or len(changes) != 1:
+        return NEVER
+    new, old = next(iter(changes))
+    if meant.count(old) < 2 or seen.count(old) or new in meant or len(set(meant)) == 1:
+        return NEVER
+    return -math.log(len(set(meant)) * LETTERS)
 
 
-class Several(Cause):
+def undo_throughout(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """Each of these letters replaced by a likely one."""
+    if place < len(seen) and 1 < seen.count(seen[place]) < len(seen):
+        for letter in likely:
+            if letter not in seen:
+                yield seen.replace(seen[place], letter)
+
+
+def several(seen: str, meant: str) -> float:
     """Two slips or more: each as likely as a letter replaced.
 
-    >>> Several().log_chance("KxxGS", "KINGS") < Replaced().log_chance("KIxGS", "KINGS")
+    >>> several("KxxGS", "KINGS") < replaced("KIxGS", "KINGS")
     True
     """
-
-    name = "several"
-    told = "with several letters wrong"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        slips = OSA.distance(seen, meant)
-        if slips < 2 or slips > max(2, len(meant) // 3) or _has_another_word(seen, meant):
-            return NEVER
-        if slips >= max(len(seen), len(meant)):  # no letter is left that could tell
-            return NEVER
-        each = math.log(max(len(meant), 1) * LETTERS)
-        return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
+    slips = OSA.distance(seen, meant)
+    if slips < 2 or slips > max(2, len(meant) // 3) or _has_another_word(seen, meant):
+        return NEVER
+    if slips >= max(len(seen), len(meant)):  # no letter is left that could tell
+        return NEVER
+    each = math.log(max(len(meant), 1) * LETTERS)
+    return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
 
 
 def _has_another_word(seen: str, meant: str) -> bool:
@@ -185,91 +153,73 @@ def _has_another_word(seen: str, meant: str) -> bool:
     return len(own) == len(others) > 1 and any(apart)
 
 
-class Cased(Cause):
+def cased(seen: str, meant: str) -> float:
     """Capitals in place of small letters or the other way round.
 
-    >>> round(math.exp(-Cased().log_chance("kings", "KINGS")))
+    >>> round(math.exp(-cased("kings", "KINGS")))
     4
     """
-
-    name = "cased"
-    told = "in other case"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if seen == meant or seen.casefold() != meant.casefold():
-            return NEVER
-        whole = seen in (meant.lower(), meant.upper(), meant.title(), meant.capitalize())
-        return -math.log(4) if whole else -math.log(4 * len(meant))
+    if seen == meant or seen.casefold() != meant.casefold():
+        return NEVER
+    whole = seen in (meant.lower(), meant.upper(), meant.title(), meant.capitalize())
+    return -math.log(4) if whole else -math.log(4 * len(meant))
 
 
-class Spaced(Cause):
+def spaced(seen: str, meant: str) -> float:
     """A space too many or too few.
 
-    >>> round(math.exp(-Spaced().log_chance("NEWYORK", "NEW YORK")))
+    >>> round(math.exp(-spaced("NEWYORK", "NEW YORK")))
     9
     """
-
-    name = "spaced"
-    told = "with a space wrong"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        if seen == meant or "".join(seen.split()) != "".join(meant.split()):
-            return NEVER
-        return -math.log(len(meant) + 1) * max(1, abs(len(seen) - len(meant)))
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if 0 < place < len(seen):
-            yield seen[:place] + " " + seen[place:]
-        for gone in (place - 1, place):
-            if 0 <= gone < len(seen) and seen[gone] == " ":
-                yield seen[:gone] + seen[gone + 1 :]
+    if seen == meant or "".join(seen.split()) != "".join(meant.split()):
+        return NEVER
+    return -math.log(len(meant) + 1) * max(1, abs(len(seen) - len(meant)))
 
 
-class Framed(Cause):
+def undo_spaced(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """A space put in, or one left out."""
+    if 0 < place < len(seen):
+        yield seen[:place] + " " + seen[place:]
+    for gone in (place - 1, place):
+        if 0 <= gone < len(seen) and seen[gone] == " ":
+            yield seen[:gone] + seen[gone + 1 :]
+
+
+def framed(seen: str, meant: str) -> float:
     """Signs set before or after the text.
 
-    >>> round(math.exp(-Framed().log_chance("KINGS***", "KINGS")))
+    >>> round(math.exp(-framed("KINGS***", "KINGS")))
     20
     """
-
-    name = "framed"
-    told = "with signs around it"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        rest = seen.removeprefix(meant) if seen.startswith(meant) else seen.removesuffix(meant)
-        if not meant or rest == seen or len(rest) < 2 or not _JUNK.fullmatch(rest):
-            return NEVER
-        return -math.log(2 * JUNK_KINDS)
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        for found in _JUNK.finditer(seen):
-            if len(found[0]) > 1 and (found.start() == 0) != (found.end() == len(seen)):
-                yield seen[: found.start()] + seen[found.end() :]
+    rest = seen.removeprefix(meant) if seen.startswith(meant) else seen.removesuffix(meant)
+    if not meant or rest == seen or len(rest) < 2 or not _JUNK.fullmatch(rest):
+        return NEVER
+    return -math.log(2 * JUNK_KINDS)
 
 
-class Reversed(Cause):
+def undo_framed(seen: str, place: int = 0, likely: Sequence[str] = "") -> Iterator[str]:
+    """The text without its signs."""
+    for found in _JUNK.finditer(seen):
+        if len(found[0]) > 1 and (found.start() == 0) != (found.end() == len(seen)):
+            yield seen[: found.start()] + seen[found.end() :]
+
+
+def backwards(seen: str, meant: str) -> float:
     """The text backwards.
 
-    >>> Reversed().log_chance("sgniK", "Kings")
+    >>> backwards("sgniK", "Kings")
     0.0
     """
-
-    name = "reversed"
-    told = "backwards"
-
-    def log_chance(self, seen: str, meant: str) -> float:
-        return 0.0 if len(seen) > 2 and seen != meant and seen == meant[::-1] else NEVER
-
-    def undo(self, seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
-        if len(seen) > 2 and seen != seen[::-1]:
-            yield seen[::-1]
+    return 0.0 if len(seen) > 2 and seen != meant and seen == meant[::-1] else NEVER
 
 
-def _first_difference(one: str, other: str) -> int:
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def undo_backwards(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
+    """The text turned round."""
+    if len(seen) > 2 and seen != seen[::-1]:
+        yield seen[::-1]
 
 
 def _is_without_one(long: str, short: str) -> bool:
     """Does the short text become of the long one by leaving out one letter?"""
-    place = _first_difference(long, short)
-    return long[place + 1 :] == short[place:]
+    place = alike_until(long, short)
+    return len(long) == len(short) + 1 and long[place + 1 :] == short[place:]

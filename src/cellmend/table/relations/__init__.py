@@ -21,14 +21,8 @@ from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.schema import IGNORE, Schema
 
-RELATIONS: dict[str, type[Relation]] = {
-    "arithmetic": Arithmetic,
-    "constant": Constant,
-    "dependency": Dependency,
-    "key": Key,
-    "sequence": Series,
-    "sources": Sources,
-}  # by kind
+SORTS: tuple[type[Any], ...] = (Arithmetic, Constant, Dependency, Key, Series, Sources)
+RELATIONS: dict[str, type[Relation]] = {each.kind: each for each in SORTS}
 
 
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
@@ -63,18 +57,15 @@ def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool 
 
 def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:
     """Suspects but for cells of a key whose twin is known to be the wrong one, by the order of rows."""
-    known = {
-        (each.column, table.arrow.column(each.column)[each.row].as_py())
-        for each in found
-        if each.cause == Series.kind and each.suspicion >= DOUBTFUL
-    }
-    named = {(each.row, each.column) for each in found if each.cause == Series.kind}
+    by_order = [each for each in found if each.cause == Series.kind]
+    named = {(each.row, each.column) for each in by_order}
+    known = {(each.column, table.cell(each.row, each.column)) for each in by_order if each.suspicion >= DOUBTFUL}
     return [
         each
         for each in found
         if each.cause != Key.kind
         or (each.row, each.column) in named
-        or (each.column, table.arrow.column(each.column)[each.row].as_py()) not in known
+        or (each.column, table.cell(each.row, each.column)) not in known
     ]
 
 

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cellmend.table.priors import TINY
 from cellmend.table.readtable import MOST, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.blame import Blame, blame
 from cellmend.table.relations.breaks import CLEARLY, Breaks, chance_of_error
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import Quantity, learn_quantities, numbers_of, writer
 from cellmend.table.relations.search import find_formulas, find_orders
 from cellmend.table.schema import Schema
-from cellmend.table.values import shortened
+from cellmend.table.values import Floats, shortened
 
 LEAST_TOLD = 0.1  # suspicion
 EXCEPTIONS = 0.5  # times the share of rows that break a formula, in doubt that they are errors
@@ -49,11 +49,10 @@ class Arithmetic:
 
     def _say(self, table: ReadTable, values: Columns, row: int) -> str:
         """What a row has, and what the formula says."""
-        formula, seen = self.formula, {name: shortened(table.arrow[name][row].as_py()) for name in self.columns}
+        formula, seen = self.formula, {name: shortened(table.cell(row, name)) for name in self.columns}
         result, first = formula.result, formula.parts[0]
         if formula.form == ORDER:
-            less = "before" if self.quantities[0].is_date else "less than"
-            return f"{result} {seen[result]} is {less} {first} {seen[first]}"
+            return f"{result} {seen[result]} is {self._less} {first} {seen[first]}"
         told = replace(formula, parts=tuple(f"{name} {seen[name]}" for name in formula.parts)).told
         if told == f"{first} {seen[first]}":
             return f"{first} is {seen[first]}, but {result} is {seen[result]}"
@@ -68,10 +67,12 @@ class Arithmetic:
         >>> Arithmetic(order, 0.99, (Quantity("delivery", 1.0, (0.0, 9.0), True),) * 2).words()
         'delivery is not before order'
         """
-        if self.formula.form != ORDER:
-            return str(self.formula)
-        less = "before" if self.quantities[0].is_date else "less than"
-        return f"{self.formula.result} is not {less} {self.formula.told}"
+        formula = self.formula
+        return f"{formula.result} is not {self._less} {formula.told}" if formula.form == ORDER else str(formula)
+
+    @property
+    def _less(self) -> str:
+        return "before" if self.quantities[0].is_date else "less than"
 
     @property
     def doubt(self) -> float:
@@ -83,7 +84,7 @@ class Arithmetic:
         """How much of a cell's suspicion is left in rows (n,) that keep the formula: as much as chance may keep it."""
         result = self.quantities[0]
         quarter = len(result.knots) // 4
-        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, 1e-300)
+        middle = max(result.knots[-1 - quarter] - result.knots[quarter], result.unit, TINY)
         by_chance = min(LEAST_KEPT + (2 * self.formula.tolerance + result.unit) / middle, 1.0)
         kept = self.formula.misses(values) <= self.formula.slack(values)
         tells = kept & np.all([values[part] != 0 for part in self.formula.parts], axis=0)
@@ -113,10 +114,8 @@ def arithmetic_suspects(rules: Sequence[Arithmetic], table: ReadTable) -> list[S
     own = {name: column[rows] for name, column in values.items()}
     errors = np.array([min(1 - rule.doubt, MOST) for rule in rules])
     wrong = np.max(np.where(broken[:, rows], errors[:, None], 0.0), axis=0)  # (n,)
-    found: list[Suspect] = []
-    for each in blame(formulas, [rule.support for rule in rules], own, quantities):
-        found += _told(each, wrong * each.share, rows, rules, table)
-    return found
+    blamed = blame(formulas, [rule.support for rule in rules], own, quantities)
+    return [found for each in blamed for found in _told(each, wrong * each.share, rows, rules, table)]
 
 
 def vouched_cells(rules: Sequence[Arithmetic], table: ReadTable) -> dict[int, Floats]:

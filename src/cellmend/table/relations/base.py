@@ -1,17 +1,8 @@
-"""The face that every relation has, and the arrays that they are made of."""
+"""The face that every relation has."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-
-MOST_KEPT = 20_000  # groups or values that a relation keeps: a model file must stay small
 
 
 class Relation(Protocol):

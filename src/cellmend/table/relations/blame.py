@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from cellmend.table.relations.base import Bools, Floats
+from cellmend.table.readtable import MOST
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Floats, as_text
 
 SLIPS = 0.3  # of the errors are slips of a digit, of two, of the sign or the decimal point
 WAYS_TO_SLIP = 30  # in a number
-POWERS = (0.01, 0.1, 10.0, 100.0, 1000.0, 0.001)  # by which a decimal point slips
+FACTORS = (-1.0, 0.01, 0.1, 10.0, 100.0, 1000.0, 0.001)  # of another sign, or of a decimal point that slipped
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def blame(
 ) -> list[Blame]:
     """Every column that may be wrong in rows (n,) that each break a formula at least."""
     broken = np.array([formula.broken(values) for formula in formulas])  # (F, n)
-    weights = np.array([math.log(s / (1 - s)) for s in np.minimum(supports, 0.99)])
+    weights = np.array([math.log(s / (1 - s)) for s in np.minimum(supports, MOST)])
     trials = [
         _tried(column, number, formulas, weights, values, quantities)
         for number, formula in enumerate(formulas)
@@ -88,7 +88,8 @@ def _tried(
     else:
         exact, slack = formula.solved(column, values), formula.solved_slack(column, values)
         meant = np.where(np.isfinite(exact), quantity.rounded(exact), np.nan)
-        score = _log_error(seen, meant, quantity)
+        anything, slip = math.log(1 - SLIPS) + quantity.log_anything(), math.log(SLIPS / WAYS_TO_SLIP)
+        score = np.where(is_slip(seen, meant), np.logaddexp(anything, slip), anything)
         if column != formula.result:
             score = score + quantity.log_natural(meant) - quantity.log_natural(seen)
         score = score + quantity.log_at_unit(np.nan_to_num(exact), slack)
@@ -99,13 +100,6 @@ def _tried(
     return _Trial(column, number, meant, np.where(np.isfinite(after[column]), score, -1e6))
 
 
-def _log_error(seen: Floats, meant: Floats, quantity: Quantity) -> Floats:
-    """Log chance that an error makes of what was meant what stands there, (n,)."""
-    anything = math.log(1 - SLIPS) + quantity.log_anything()
-    slip = math.log(SLIPS / WAYS_TO_SLIP)
-    return np.where(is_slip(seen, meant), np.logaddexp(anything, slip), anything)
-
-
 def is_slip(seen: Floats, meant: Floats) -> Bools:
     """Do two numbers differ in a digit, in two that are swapped, in the sign or in where the decimal point is?
 
@@ -113,8 +107,8 @@ def is_slip(seen: Floats, meant: Floats) -> Bools:
     [True, False, True, True, False]
     """
     found = np.zeros(len(seen), dtype=bool)
-    for power in (-1.0, *POWERS):
-        found |= np.abs(seen - power * meant) <= EXACT * np.abs(seen)
+    for factor in FACTORS:
+        found |= np.abs(seen - factor * meant) <= EXACT * np.abs(seen)
     for row in np.flatnonzero(~found & np.isfinite(meant) & (seen != meant)).tolist():
         one, other = as_text(float(seen[row])), as_text(float(meant[row]))
         found[row] = min(len(one), len(other)) > 1 and OSA.distance(one, other, score_cutoff=1) <= 1

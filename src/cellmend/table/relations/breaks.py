@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-WITHOUT_ERRORS = 0.5  # of the tables: nobody knows, so even odds
+from cellmend.table.values import Floats, Ints
+
 ERRORS = 0.015  # of the rows break a relation by an error, on the average of tables that have any
 EXCEPTIONS = 0.06  # of the rows are exceptions, on the average of relations that have any
 STRICT = 0.9  # of the formulas have no exceptions: eight of eight public tables with such ones, by Laplace's rule
@@ -25,8 +25,8 @@ STEPS = 64  # in which the two rates share what is broken
 class Breaks(NamedTuple):
     """The rows that break one relation."""
 
-    rows: NDArray[np.int64]  # (n,)
-    chances: NDArray[np.float64]  # (n,) that one of its cells is wrong, by the relation alone; 0 if it does not tell
+    rows: Ints  # (n,)
+    chances: Floats  # (n,) that one of its cells is wrong, by the relation alone; 0 if it does not tell
     say: Callable[[int], str]  # what contradicts what in a row
 
 
@@ -38,12 +38,12 @@ def chance_of_error(broken: float) -> float:
     """
     part = (np.arange(STEPS) + 0.5) / STEPS  # of the broken rows that errors break
     shared = broken * _density(part * broken, ERRORS) * _density((1 - part) * broken, EXCEPTIONS)
-    only_errors = (1 - WITHOUT_ERRORS) * STRICT * _density(broken, ERRORS)
-    only_exceptions = WITHOUT_ERRORS * (1 - STRICT) * _density(broken, EXCEPTIONS)
-    both, of_errors = ((1 - WITHOUT_ERRORS) * (1 - STRICT) * each.mean() for each in (shared, part * shared))
+    # As many tables have errors as have none: nobody knows.
+    only_errors, only_exceptions = STRICT * _density(broken, ERRORS), (1 - STRICT) * _density(broken, EXCEPTIONS)
+    both, of_errors = ((1 - STRICT) * each.mean() for each in (shared, part * shared))
     return float((only_errors + of_errors) / (only_errors + only_exceptions + both))
 
 
-def _density(rate: NDArray[np.float64] | float, mean: float) -> NDArray[np.float64]:
+def _density(rate: Floats | float, mean: float) -> Floats:
     """Of an exponential distribution with this mean."""
     return np.asarray(np.exp(-np.asarray(rate) / mean) / mean)

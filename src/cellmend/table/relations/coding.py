@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cellmend.table.readtable import ReadTable
-from cellmend.table.values import family, level_text, plain
+from cellmend.table.values import Ints, family, level_text, plain
 
 Value = str | float
-Codes = NDArray[np.int64]
+Codes = Ints
 NONE, UNKNOWN = -1, -2  # the codes of a cell that says nothing, and of one that says something unknown
 
 
@@ -45,15 +44,11 @@ def code_column(table: ReadTable, name: str) -> Coded:
 def codes_among(table: ReadTable, name: str, values: Sequence[Value]) -> Codes:
     """Which of these values each row holds, (N,); nothing is said of a column that comes in another type."""
     cells = _mended(table, name)
-    if not _fit(values, cells.type):
+    if any(isinstance(value, str) != pa.types.is_string(cells.type) for value in values):
         return np.full(len(cells), NONE, dtype=np.int64)
     known = pa.array(values, cells.type)
     found = pc.fill_null(pc.index_in(cells, value_set=known, skip_nulls=True), UNKNOWN)
     return np.where(cells.is_null(), NONE, found.to_numpy(zero_copy_only=False)).astype(np.int64)
-
-
-def _fit(values: Sequence[Value], type_: pa.DataType) -> bool:
-    return all(isinstance(value, str) == pa.types.is_string(type_) for value in values)
 
 
 def _mended(table: ReadTable, name: str) -> pa.Array:

@@ -12,21 +12,19 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from cellmend.table.priors import ALIKE, ENOUGH
 from cellmend.table.readtable import SURE, ReadTable, Suspect
-from cellmend.table.relations.base import Bools
 from cellmend.table.relations.coding import Coded, Codes
 from cellmend.table.relations.quantities import numbers_of
+from cellmend.table.values import Bools, Floats
 
 STEADY = 0.75  # of the cells hold the one number
-FEWEST_OTHERS = 20  # cells, from which it can be seen whether something explains them
 LOPSIDED = 3.0  # times as many cells on one side of the number as on the other: then they are a natural tail
 FEWEST_COLUMNS = 2  # that could explain them
 MOST_LEVELS = 50  # of a column that rows are grouped by
 GROUPS = 10  # of rows by the rank of a number, or by where they stand
-EXPECTED = 5.0  # cells of a group at least, or it is counted with others that are rare
 BY_CHANCE = 0.01  # that any of all columns seems to explain them, though none does
 
 
@@ -61,18 +59,16 @@ class Constant:
 def learn_constants(coded: Sequence[Coded], table: ReadTable) -> list[Constant]:
     """The columns of numbers that are one number, but for cells around it that nothing explains."""
     found = []
-    for column in coded:
-        if table.family_of(column.name) == "number":
-            numbers = numbers_of(table, column.name)
-            usual = _usual(numbers[np.isfinite(numbers)])
-            if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):
-                share = float((numbers == usual).sum() / np.isfinite(numbers).sum())
-                written = column.written[int(column.counts.argmax())]
-                found.append(Constant(column.name, usual, written, share))
+    for column in (each for each in coded if table.family_of(each.name) == "number"):
+        numbers = numbers_of(table, column.name)
+        usual = _usual(numbers[np.isfinite(numbers)])
+        if usual is not None and not _is_explained(numbers, usual, [each for each in coded if each is not column]):
+            share = float((numbers == usual).sum() / np.isfinite(numbers).sum())
+            found.append(Constant(column.name, usual, column.written[int(column.counts.argmax())], share))
     return found
 
 
-def _usual(numbers: NDArray[np.float64]) -> float | None:
+def _usual(numbers: Floats) -> float | None:
     """The one number that nearly all of these are, with the others around it; None if there is none. Of what is mostly
     0, such as a change, the rest is natural.
 
@@ -80,14 +76,14 @@ def _usual(numbers: NDArray[np.float64]) -> float | None:
     (4.0, None)
     """
     values, counts = np.unique(numbers, return_counts=True)
-    if len(values) < 3 or counts.max() < STEADY * len(numbers) or len(numbers) - counts.max() < FEWEST_OTHERS:
+    if len(values) < 3 or counts.max() < STEADY * len(numbers) or len(numbers) - counts.max() < ENOUGH:
         return None
     usual = float(values[counts.argmax()])
     sides = (numbers < usual).sum(), (numbers > usual).sum()
     return usual if usual and max(sides) <= LOPSIDED * min(sides) else None
 
 
-def _is_explained(numbers: NDArray[np.float64], usual: float, others: Sequence[Coded]) -> bool:
+def _is_explained(numbers: Floats, usual: float, others: Sequence[Coded]) -> bool:
     """Do cells differ from the usual number more often in some rows than in others, by any column, by where they
     stand or by the cell above?"""
     known = np.isfinite(numbers)
@@ -122,7 +118,7 @@ def _by_chance(differs: Bools, groups: Codes) -> float:
     """
     _, own = np.unique(groups, return_inverse=True)
     rows, found = np.bincount(own), np.bincount(own, weights=differs)
-    rare = rows * differs.mean() < EXPECTED
+    rare = rows * differs.mean() < ALIKE
     rows, found = (np.append(each[~rare], each[rare].sum()) for each in (rows, found))
     rows, found = rows[rows > 0], found[rows > 0]
     expected = rows * differs.mean()

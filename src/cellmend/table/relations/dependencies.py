@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.breaks import Breaks
 from cellmend.table.relations.coding import NONE, Codes, Value, codes_among
 from cellmend.table.relations.groups import wrong_shares
-from cellmend.table.relations.weighing import Link, weigh
-from cellmend.table.values import shortened
+from cellmend.table.relations.weighing import Link, chance_of, weigh
+from cellmend.table.values import Floats, shortened
 
 
 @dataclass(frozen=True)
@@ -46,15 +45,12 @@ class Dependency:
         """The rows that break it."""
         link = self.link(table)
         rows = np.flatnonzero(link.broken)
-        said = dict(zip(rows.tolist(), link.group[rows].tolist(), strict=True))
-        return Breaks(rows, np.zeros(len(rows)), lambda row: self._say(table, said[row], row))
+        return Breaks(rows, np.zeros(len(rows)), partial(self._say, table, link.group))
 
-    def _say(self, table: ReadTable, group: int, row: int) -> str:
+    def _say(self, table: ReadTable, groups: Codes, row: int) -> str:
         """What a row has, and what its group says."""
-        seen = {name: shortened(_cell(table, row, name)) for name in self.columns}
-        given = " and ".join(f"{name} {seen[name]}" for name in self.determinants)
-        says = f"{shortened(self.written[self.top[group]])} in {self.kept[group]} of {self.sizes[group]} rows"
-        return f"for {given} {self.dependent} is {says}, but here it is {seen[self.dependent]}"
+        here = shortened(table.cell(row, self.dependent))
+        return f"{self.reason(table, groups[row], row, self.dependent)}, but here it is {here}"
 
     def words(self) -> str:
         return f"{' and '.join(self.determinants)} decide{'s' * (len(self.determinants) == 1)} {self.dependent}"
@@ -64,11 +60,9 @@ class Dependency:
         group, value = self._group(table), codes_among(table, self.dependent, self.values)
         known = (group >= 0) & (value != NONE)
         places = tuple(table.names.index(name) for name in self.columns)
-        usual = self.often / self.often.sum()
         top = self.top[group]
-        return Link(
-            places, known & (value == top), known & (value != top), 1 - self.sure[group], usual[top], top, group
-        )
+        holds, broken, usual = known & (value == top), known & (value != top), (self.often / self.often.sum())[top]
+        return Link(places, holds, broken, 1 - self.sure[group], usual, top, group)
 
     def _group(self, table: ReadTable) -> Codes:
         """The group of each row, (N,); NONE if it has none."""
@@ -90,28 +84,21 @@ class Dependency:
             found.append(_odds(often, codes_among(table, name, self.known[place])))
         return [*found, _odds(self.often, codes_among(table, self.dependent, self.values))]
 
-    def reason(self, group: int, row: Sequence[Any]) -> str:
-        """Why a cell of the dependent column looks wrong, where the determinants say what `row` has."""
-        given = " and ".join(f"{name} {shortened(value)}" for name, value in zip(self.determinants, row, strict=True))
+    def reason(self, table: ReadTable, group: int, row: int, what: str = "it") -> str:
+        """Why a cell of the dependent column looks wrong in a row of this group."""
+        given = " and ".join(f"{name} {shortened(table.cell(row, name))}" for name in self.determinants)
         says = shortened(self.written[self.top[group]])
-        return f"for {given} it is {says} in {self.kept[group]} of {self.sizes[group]} rows"
+        return f"for {given} {what} is {says} in {self.kept[group]} of {self.sizes[group]} rows"
 
 
 def _odds(often: Codes, codes: Codes) -> Floats:
     """How much likelier each cell is to be a wrong one than a right one, by how often its value stands, (N,)."""
     usual = often / often.sum()
     odds = np.append(wrong_shares(usual) / usual, 1.0)
-    rare = odds.max()
-    return np.where(codes >= 0, odds[codes], np.where(codes == NONE, 1.0, rare))
+    return np.where(codes >= 0, odds[codes], np.where(codes == NONE, 1.0, odds.max()))
 
 
 # ---------------------------------------------------------------- cells that break them
-
-Row = Callable[[str], Any]  # what stands in a column of one row
-
-
-def _cell(table: ReadTable, row: int, name: str) -> Any:
-    return table.arrow[name][row].as_py()
 
 
 def dependency_suspects(dependencies: Sequence[Dependency], table: ReadTable) -> list[Suspect]:
@@ -124,8 +111,7 @@ def dependency_suspects(dependencies: Sequence[Dependency], table: ReadTable) ->
     suspects = []
     for row, place in zip(*np.nonzero(suspicion >= LEAST_TOLD), strict=True):
         own, column = int(broken.rows[row]), broken.columns[place]
-        cell, held = (int(row), int(place)), partial(_cell, table, own)
-        meant, why = _told(dependencies, broken.links, suspicion[row], cell, held)
+        meant, why = _told(dependencies, broken, suspicion[row], (int(row), int(place)), table)
         chance, reason = round(float(suspicion[row, place]), 6), f"{table.said(column, own)}; {why}"
         suspects.append(Suspect(own, column, chance, meant, reason, Dependency.kind))
     return suspects
@@ -158,8 +144,7 @@ class Broken:
         """Of each cell, (n, C), given the share of cells that is wrong in each column, (C,)."""
         if not len(self.rows):
             return np.zeros_like(self.odds)
-        weighed = weigh(self.links, np.log(errors / (1 - errors) * self.odds))
-        return 1 / (1 + np.exp(-np.clip(weighed, -50, 50)))
+        return chance_of(weigh(self.links, np.log(errors / (1 - errors) * self.odds)))
 
     def some(self, most: int) -> Broken:
         """At most so many of the rows, evenly chosen."""
@@ -168,24 +153,24 @@ class Broken:
 
 
 def _told(
-    dependencies: Sequence[Dependency], links: Sequence[Link], suspicion: Floats, cell: tuple[int, int], row: Row
+    dependencies: Sequence[Dependency], broken: Broken, suspicion: Floats, cell: tuple[int, int], table: ReadTable
 ) -> tuple[tuple[str, ...], str]:
     """What was probably meant in a cell, and why, by the broken dependency that is surest of it.
 
     `suspicion` is that of all cells of the row, (C,); `cell` are the places of row and column among what is broken.
     """
-    place, best, trust = cell[1], None, -1.0
-    for each, link in zip(dependencies, links, strict=True):
-        if link.broken[cell[0]] and place in link.columns:
+    (at, place), best, trust = cell, None, -1.0
+    for each, link in zip(dependencies, broken.links, strict=True):
+        if link.broken[at] and place in link.columns:
             others = [other for other in link.columns if other != place]
-            right = float((1 - suspicion[others]).prod() * (1 - link.exception[cell[0]]))
-            right += 1.0 if link.columns[-1] == place else 0.0  # only these say what was meant
+            right = float((1 - suspicion[others]).prod() * (1 - link.exception[at]))
+            right += float(link.columns[-1] == place)  # only these say what was meant
             if right > trust:
                 best, trust = (each, link), right
     if best is None:
         return (), "the rest of the row does not go with it"
-    each, link = best
-    says = each.written[link.top[cell[0]]]
+    (each, link), row = best, int(broken.rows[at])
+    says = each.written[link.top[at]]
     if link.columns[-1] == place:
-        return (says,), each.reason(int(link.group[cell[0]]), [row(name) for name in each.determinants])
-    return (), f"{each.dependent} of such rows is {shortened(says)}, not {shortened(row(each.dependent))}"
+        return (says,), each.reason(table, link.group[at], row)
+    return (), f"{each.dependent} of such rows is {shortened(says)}, not {shortened(table.cell(row, each.dependent))}"

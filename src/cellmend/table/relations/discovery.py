@@ -8,13 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
+from cellmend.table.priors import FEW, LOOKED_AT, MOST_KEPT, TEN
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.base import MOST_KEPT
 from cellmend.table.relations.coding import NONE, Coded, Codes
 from cellmend.table.relations.dependencies import Broken, Dependency
 from cellmend.table.relations.groups import LEAST_AGREED, Grouped, OneValue, learn_one_value
 
-FEWEST_ROWS = 10  # that share their group with others
 LEAST_HELD = 0.6  # of those rows, and of the groups, surely have one true value
 LEAST_GAIN = 10.0  # log: how much better groups must explain a column than chance, whatever was tried
 MOST_BROKEN = 0.6  # of the rows that do not have the column's most usual value may break it
@@ -23,8 +22,6 @@ ERROR_ROUNDS = 3  # in which it is learned which columns err
 PRIOR_ERRORS, PRIOR_CELLS = 0.002, 50.0  # cells of a column that are wrong, as if so many had been seen
 MOST_DETERMINANTS = 5  # that are kept for a column
 MOST_PAIRED, GROUP_ROWS = 12, 4  # columns of which two together are tried, and rows for each pair of their values
-MOST_BROKEN_PAIRS = 0.05  # of the rows break what two columns decide together, or they only tell what is usual
-MOST_WEIGHED = 10_000  # rows in which a dependency is broken and from which it is learned which columns err
 TRIED_ROWS = 3000  # rows, in whole groups, on which a dependency is tried first
 
 
@@ -54,7 +51,7 @@ def _pairs(coded: Sequence[Coded], single: Sequence[Dependency]) -> Iterator[Dep
         if len(one.values) * len(other.values) * GROUP_ROWS > rows or any(set(link) == names for link in linked):
             continue
         found = _decided((one, other), [each for each in coded if each.name not in names | decided])
-        yield from (each for each in found if each.support >= 1 - MOST_BROKEN_PAIRS)
+        yield from (each for each in found if each.support >= 1 - FEW)
 
 
 @dataclass(frozen=True)
@@ -86,13 +83,11 @@ def _learn(deciding: Deciding, dependent: Coded) -> Dependency | None:
     """The dependency of a column on these, if it has one."""
     groups, values = deciding.groups, dependent.codes
     tried = deciding.tried[values[deciding.tried] >= 0]
-    if not _agree(groups[tried], values[tried]):
-        return None
-    if len(deciding.tried) < len(deciding.rows) and _found(groups[tried], values[tried]) is None:
+    is_sample = len(deciding.tried) < len(deciding.rows)
+    if not _agree(groups[tried], values[tried]) or (is_sample and _found(groups[tried], values[tried]) is None):
         return None
     rows = deciding.rows[values[deciding.rows] >= 0]
-    found = _found(groups[rows], values[rows])
-    if found is None:
+    if (found := _found(groups[rows], values[rows])) is None:
         return None
     grouped, learned = found
     kept = grouped.counts[learned.pair].astype(np.int64)
@@ -122,11 +117,8 @@ def _joined(determinants: tuple[Coded, ...]) -> tuple[Codes, Codes]:
     held, codes = np.unique(wide[~missing], return_inverse=True)
     joined = np.full(len(wide), NONE)
     joined[~missing] = codes
-    names = []
-    for each in reversed(determinants):
-        names.append(held % len(each.values))
-        held = held // len(each.values)
-    return joined, np.stack(names[::-1], axis=1)
+    sizes = [len(each.values) for each in determinants]
+    return joined, np.stack(np.unravel_index(held, sizes), axis=1)
 
 
 def _some(groups: Codes, rows: Codes) -> Codes:
@@ -141,7 +133,7 @@ def _some(groups: Codes, rows: Codes) -> Codes:
 
 def _agree(groups: Codes, values: Codes) -> bool:
     """Do rows of a group agree far more than any two rows do? Much faster than to weigh explanations."""
-    if len(groups) < FEWEST_ROWS:
+    if len(groups) < TEN:
         return False
     wide = int(values.max()) + 1
     _, pair, count = np.unique(groups * wide + values, return_inverse=True, return_counts=True)
@@ -169,7 +161,7 @@ def _with_errors(dependencies: list[Dependency], table: ReadTable) -> list[Depen
     if not dependencies:
         return []
     whole = Broken.of(dependencies, table)
-    broken = whole.some(MOST_WEIGHED)
+    broken = whole.some(LOOKED_AT)
     stand_for = len(whole.rows) / max(len(broken.rows), 1)
     errors = np.full(len(broken.columns), PRIOR_ERRORS)
     for last in (*[False] * ERROR_ROUNDS, True):

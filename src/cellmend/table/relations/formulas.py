@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.quantities import EXACT
-from cellmend.table.values import as_text
+from cellmend.table.values import Bools, Floats, as_text
 
 SUM, PRODUCT, ORDER = "sum", "product", "order"
 FLOATS = 1e-11  # of the largest number in a sum, that its last digits may be wrong by
@@ -95,12 +94,10 @@ class Formula:
             above = [part for part, weight in self._weighed if weight > 0]
             below = [part for part, weight in self._weighed if weight < 0]
             return " / ".join([" × ".join([*above, *factor]) or "1", *below])
-        terms = [f"{'-' if w < 0 else '+'} {_times(part, abs(w))}" for part, w in self._weighed]
+        sizes = ["" if abs(w) == 1 else f"{as_text(float(f'{abs(w):.6g}'))} × " for w in self.weights]
+        signs = ["-" if w < 0 else "+" for w in self.weights]
+        terms = (f"{sign} {size}{part}" for sign, size, part in zip(signs, sizes, self.parts, strict=True))
         return " ".join(terms).removeprefix("+ ")
-
-
-def _times(part: str, weight: float) -> str:
-    return part if weight == 1 else f"{as_text(float(f'{weight:.6g}'))} × {part}"
 
 
 def _power(numbers: Floats, power: float) -> Floats:

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import Codes
+from cellmend.table.values import Floats
 
 ROUNDS = 12  # of expectation and maximisation
-FIRST_ERRORS, FIRST_ONE = 0.05, 0.6  # cells that are wrong, and groups that have one true value, with which they begin
-PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen
+FIRST_ONE = 0.6  # of the groups have one true value, with which they begin
+PRIOR_ERRORS, PRIOR_CELLS = 0.05, 20.0  # cells that are wrong, as if so many had been seen; they begin so, too
 SPREAD = 2.0  # concentration of the values that a group with several has
 WRONG_SPREAD = 20.0  # of its wrong values: more like those of other groups
-ALIKE = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
+ERROR_SPREAD = 10.0  # concentration of the share of wrong cells: groups are about as alike as that of ten cells
 LEAST_AGREED = 0.3  # that two rows of a group agree, beyond chance, or it is not looked at closely
 TINY = 1e-9
 
@@ -58,6 +58,11 @@ class Grouped:
         """Rows of each group, (G,)."""
         return np.add.reduceat(self.counts, self.start)
 
+    @property
+    def agreement(self) -> float:
+        """How much more than by chance two rows of a group agree."""
+        return beyond_chance(agreeing(self.counts, self.sizes), float((self.usual**2).sum()))
+
     def log_sums(self, each: Floats) -> Floats:
         """Log of the sum over the values of each group, (P,) to (G,)."""
         most = np.maximum.reduceat(each, self.start)
@@ -67,6 +72,17 @@ class Grouped:
         """The pair of each group with the highest score, (P,) to (G,)."""
         order = np.lexsort((self.value, -score, self.group))
         return order[np.unique(self.group[order], return_index=True)[1]]
+
+
+def agreeing(counts: Floats | Codes, sizes: Floats | Codes) -> float:
+    """The share of the pairs of rows in one group, (G,), that hold the same value, (P,)."""
+    pairs = float((sizes * (sizes - 1.0)).sum())
+    return float((counts * (counts - 1.0)).sum()) / pairs if pairs else 0.0
+
+
+def beyond_chance(agree: float, chance: float) -> float:
+    """How far agreement lies between chance, 0, and that of all, 1."""
+    return (agree - chance) / (1 - chance) if chance < 1 else 0.0
 
 
 def wrong_shares(usual: Floats) -> Floats:
@@ -95,7 +111,7 @@ def learn_one_value(grouped: Grouped) -> OneValue:
     counts, sizes = grouped.counts, grouped.sizes
     by_chance = np.add.reduceat(counts * np.log(grouped.usual[grouped.value]), grouped.start)  # (G,)
     several, wrong_values = _log_several(grouped), _log_wrong_values(grouped)
-    errors, shares = FIRST_ERRORS, np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
+    errors, shares = PRIOR_ERRORS, np.array([FIRST_ONE, (1 - FIRST_ONE) / 2, (1 - FIRST_ONE) / 2])
     for _ in range(ROUNDS):
         each = np.log(grouped.usual[grouped.value]) + wrong_values  # (P,) if the pair's value is the true one
         each += _log_errors(sizes[grouped.group] - counts, counts, errors)
@@ -114,7 +130,7 @@ def learn_one_value(grouped: Grouped) -> OneValue:
 
 def _log_errors(wrong: Floats, right: Floats, errors: float) -> Floats:
     """Log chance of so many wrong and right cells, if groups differ somewhat in how often cells are wrong, (P,)."""
-    often, seldom = ALIKE * errors, ALIKE * (1 - errors)
+    often, seldom = ERROR_SPREAD * errors, ERROR_SPREAD * (1 - errors)
     return betaln(often + wrong, seldom + right) - betaln(often, seldom)
 
 

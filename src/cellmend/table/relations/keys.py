@@ -9,24 +9,19 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import zeta
 
-from cellmend.table.kinds import FEWEST_IDENTIFIERS
+from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, USUAL
 from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
-from cellmend.table.relations.base import MOST_KEPT, Floats
 from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
-from cellmend.table.values import as_text
+from cellmend.table.relations.groups import agreeing, beyond_chance
+from cellmend.table.values import Bools, Floats, as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
-SORTED = 0.9  # of the values that stand once stand in order
-ALIKE = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
-MOST_TIES = 0.05  # of the rows have the value of the row before, or the column only never falls
-COUNTED = 0.8  # of the rows go on counting where those before them were
+SAME_THING = 0.25  # that rows with the same value agree elsewhere, beyond chance: then they describe the same thing
 NEIGHBOURS = 5  # rows before, and as many after, that tell where a count was
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
-MOST_NATURAL = 0.02  # of the values stand more than once by right
 TELLING = 0.01  # chance that two rows have the same value in a column that tells rows apart
 
 
@@ -79,20 +74,21 @@ def learn_keys(coded: Sequence[Coded], table: ReadTable) -> list[Key]:
 def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | None:
     counts, codes = column.counts, column.codes
     held, repeated = int(counts.sum()), np.flatnonzero(counts > 1)
-    if held < FEWEST_IDENTIFIERS or np.count_nonzero(counts == 1) < LEAST_UNIQUE * held:
+    if held < ENOUGH or np.count_nonzero(counts == 1) < LEAST_UNIQUE * held:
         return None
     copied, ordered = _copied(counts), _in_order(column)
     if ordered is not None:
         copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, SURE, copied)
     copied = copied[repeated]
-    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > ALIKE:
+    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > SAME_THING:
         copied = np.zeros(len(repeated))
-    if not (copied > 0).any() and len(repeated) > MOST_NATURAL * len(counts):
+    if not (copied > 0).any() and len(repeated) > USUAL * len(counts):
         return None
     kept = np.argsort(-copied, kind="stable")[:MOST_KEPT]
     kept = kept[copied[kept] > 0]
-    owners = ordered & np.isin(codes, repeated[kept]) if ordered is not None else np.zeros(len(codes), dtype=bool)
-    rows, meant = _counted(column, ordered) if ordered is not None else (np.zeros(0, dtype=np.int64), [])
+    owners, rows, meant = np.zeros(len(codes), dtype=bool), np.zeros(0, dtype=np.int64), list[str]()
+    if ordered is not None:
+        owners, (rows, meant) = ordered & np.isin(codes, repeated[kept]), _counted(column, ordered)
     return Key(
         column.name,
         tuple(column.values[code] for code in repeated[kept].tolist()),
@@ -117,7 +113,7 @@ def _copied(counts: Codes) -> Floats:
     """
     often = np.bincount(counts).astype(np.float64)  # values by how often they stand
     twice = often[2] if len(often) > 2 else 0.0
-    if twice > MOST_NATURAL * often[1]:
+    if twice > USUAL * often[1]:
         return np.zeros(len(counts))
     beyond = np.cumsum(often[:0:-1])[::-1]  # values that stand so often or more, from 1 on
     expected = twice * 2**STEEPNESS * zeta(STEEPNESS, np.arange(1, len(often)))
@@ -126,24 +122,24 @@ def _copied(counts: Codes) -> Floats:
     return np.maximum.accumulate(chance)[counts - 1]
 
 
-def _in_order(column: Coded) -> NDArray[np.bool_] | None:
+def _in_order(column: Coded) -> Bools | None:
     """Which rows do not stand out of order, (N,), if the column is sorted; None if it is not."""
     rank = np.argsort(np.argsort(np.array(column.values, dtype=object if isinstance(column.values[0], str) else float)))
     held = np.flatnonzero(column.codes >= 0)
     places, single = rank[column.codes[held]], column.counts[column.codes[held]] == 1
     ordered = np.zeros(len(column.codes), dtype=bool)
-    if (np.diff(places) == 0).mean() > MOST_TIES:
+    if (np.diff(places) == 0).mean() > FEW:
         return None
     for each in (places, -places):
         rising = _longest_rise(each)
-        if rising[single].mean() >= SORTED:
+        if rising[single].mean() >= NEARLY_ALL:
             ordered[held] = rising
             again = np.diff(each[~rising]) > 0  # sorted once more, where a table stands below another
             return ordered if not len(again) or again.mean() < SORTED_AGAIN else None
     return None
 
 
-def _counted(column: Coded, ordered: NDArray[np.bool_]) -> tuple[Codes, list[str]]:
+def _counted(column: Coded, ordered: Bools) -> tuple[Codes, list[str]]:
     """Rows out of order, and what was meant there, as the column writes it, if it counts the rows one by one.
 
     >>> ids = Coded("id", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], list("123456"), np.array([0, 1, 0, 3, 4, 5]))
@@ -159,14 +155,14 @@ def _counted(column: Coded, ordered: NDArray[np.bool_]) -> tuple[Codes, list[str
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(offsets, NEIGHBOURS, mode="edge"), NEIGHBOURS)
     usual, after = np.median(windows, axis=1), np.searchsorted(rows, wrong)
     known = usual[after] == usual[after + NEIGHBOURS]  # those before agree with those after
-    if (offsets == usual[: len(rows)]).mean() < COUNTED:
+    if (offsets == usual[: len(rows)]).mean() < BY_FAR:
         return wrong[:0], []
     wrong, meant = wrong[known], (usual[after] + step * wrong)[known]
     places = len(column.written[column.codes[rows[0]]].partition(".")[2])
     return wrong, [f"{number:.{places}f}" for number in meant.tolist()]
 
 
-def _longest_rise(numbers: Codes) -> NDArray[np.bool_]:
+def _longest_rise(numbers: Codes) -> Bools:
     """Which numbers make up the longest run, with gaps, in which each is greater than the one before.
 
     >>> _longest_rise(np.array([1, 2, 9, 3, 3, 1, 4])).tolist()
@@ -195,9 +191,8 @@ def _agree_elsewhere(column: Coded, coded: Sequence[Coded], repeated: Codes) -> 
     for other in coded:
         own = rows[other.codes[rows] >= 0]
         sizes = np.bincount(column.codes[own])
-        possible, chance = float((sizes * (sizes - 1.0)).sum()), float(((other.counts / other.counts.sum()) ** 2).sum())
-        if other is not column and possible:
-            _, count = np.unique(column.codes[own] * len(other.values) + other.codes[own], return_counts=True)
-            agree = float((count * (count - 1.0)).sum()) / possible
-            found[chance <= TELLING].append((agree - chance) / (1 - chance))
+        if other is not column and (sizes > 1).any():
+            _, counts = np.unique(column.codes[own] * len(other.values) + other.codes[own], return_counts=True)
+            chance = float(((other.counts / other.counts.sum()) ** 2).sum())
+            found[chance <= TELLING].append(beyond_chance(agreeing(counts, sizes), chance))
     return max(found[True]) if len(found[True]) > 1 else float(np.mean(found[False]))

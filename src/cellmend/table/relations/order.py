@@ -8,23 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellmend.table.priors import BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, TOGETHER
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.base import Floats, Ints
 from cellmend.table.relations.quantities import numbers_of
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-from cellmend.table.values import codes_of
+from cellmend.table.values import Floats, Ints, codes_of
 
 FEWEST_ROWS = 100  # from which it is asked whether they have an order
-FEWEST_IN_GROUP = 20  # rows, in most groups
 MOST_GROUPS = 200
 MOST_ORDERS = 12  # that are tried
-SORTED = 0.9  # of the steps of a time go forward: then rows stand in its order
-DIFFERENT = 0.5  # of the times differ, or they are no steps
 CLEARLY = 0.5  # of what is left when rows are shuffled may be left by neighbours
 FAR_CLEARER = 0.2  # and where no column says that rows are ordered in time
-FEWEST_TOLD = 3  # columns that neighbours must tell there
 TIME_NAME = re.compile(r"(^|[_\s-])(time|timestamp|epoch|seconds?|minutes?|t|ts)($|[_\s-])", re.IGNORECASE)
-BETTER = 0.8  # of what is left as rows stand may be left in a more special order
 
 
 @dataclass(frozen=True)
@@ -68,19 +63,15 @@ def learn_order(table: ReadTable, schema: Schema, columns: Mapping[str, Floats])
     plain_order, timed = Order(), _timed_orders(table, schema)[:MOST_ORDERS]
     left = {order: _left(order.pieces(table), columns) for order in (plain_order, *timed)}
     best = min(timed, key=lambda order: left[order].mean(), default=plain_order)
-    if left[best].mean() > BETTER * left[plain_order].mean() and plain_order in timed:
+    if left[best].mean() > BY_FAR * left[plain_order].mean() and plain_order in timed:  # a special order must tell more
         best = plain_order
     shuffled = _left([np.random.default_rng(0).permutation(piece) for piece in best.pieces(table)], columns)
     told = left[best] < (CLEARLY if timed else FAR_CLEARER) * shuffled
     if not timed:
-        told &= ~np.array([_are_whole(numbers) for numbers in columns.values()])
-        told &= told.sum() >= FEWEST_TOLD
+        known = (numbers[np.isfinite(numbers)] for numbers in columns.values())
+        told &= ~np.array([(own == np.round(own)).mean() > NEARLY_ALL for own in known])  # whole numbers
+        told &= told.sum() >= TOGETHER
     return best, [name for name, each in zip(columns, told.tolist(), strict=True) if each]
-
-
-def _are_whole(numbers: Floats) -> bool:
-    known = numbers[np.isfinite(numbers)]
-    return bool((known == np.round(known)).mean() > SORTED)
 
 
 def _timed_orders(table: ReadTable, schema: Schema) -> list[Order]:
@@ -94,21 +85,21 @@ def _timed_orders(table: ReadTable, schema: Schema) -> list[Order]:
             known = [own[np.isfinite(own)] for own in (numbers[piece] for piece in pieces)]
             different = sum(len(np.unique(own)) for own in known)
             steps = np.concatenate([np.diff(own) for own in known])
-            if len(steps) and different >= DIFFERENT * sum(len(own) for own in known):
-                found.append(Order("" if (steps >= 0).mean() >= SORTED else name, group))
+            if len(steps) and different >= MOSTLY * sum(len(own) for own in known):
+                found.append(Order("" if (steps >= 0).mean() >= NEARLY_ALL else name, group))
     return list(dict.fromkeys(found))
 
 
 def _is_time(table: ReadTable, column: Column) -> bool:
-    number = table.family_of(column.name) == "number"
-    return column.kind == DATE or bool(number and TIME_NAME.search(column.name))
+    is_number = table.family_of(column.name) == "number"
+    return column.kind == DATE or bool(is_number and TIME_NAME.search(column.name))
 
 
 def _may_group(table: ReadTable, name: str) -> bool:
     if table.family_of(name) != "text":
         return False
     sizes = np.bincount(codes_of(table.understood[name]))
-    return 1 < len(sizes) <= MOST_GROUPS and float(np.median(sizes)) >= FEWEST_IN_GROUP
+    return 1 < len(sizes) <= MOST_GROUPS and float(np.median(sizes)) >= ENOUGH
 
 
 def _left(pieces: Sequence[Ints], columns: Mapping[str, Floats]) -> Floats:

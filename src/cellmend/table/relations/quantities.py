@@ -11,15 +11,14 @@ import pyarrow as pa
 
 from cellmend.table.dates import Dates
 from cellmend.table.numbers import MOST_DECIMALS, Numbers
+from cellmend.table.priors import BUT_FOR_ERRORS
 from cellmend.table.readtable import ReadTable
-from cellmend.table.relations.base import Floats
 from cellmend.table.schema import DATE, IGNORE, Schema
-from cellmend.table.values import as_text, level_text, plain
+from cellmend.table.values import Floats, as_text, level_text, plain
 
 KNOTS = 33  # quantiles by which it is known where the numbers of a column lie
 ENDS = 0.005  # of the numbers lie beyond the outermost knots
-SAME_UNIT = 0.95  # of the numbers are whole multiples of a unit; a few wrong ones may be finer
-LOOKED_AT = 20_000  # numbers from which the unit is told
+TOLD_FROM = 20_000  # numbers from which the unit is told
 MOMENTS = (1.0, 1 / 24, 1 / 1440, 1 / 86_400)  # days, hours, minutes, seconds: units of dates, in days
 EXACT = 1e-9  # of a number, within which floats are equal
 FINEST = 1e-4  # of the column's width: finer units do not make a number less likely by chance
@@ -97,7 +96,7 @@ def learn_quantity(name: str, numbers: Floats, *, is_date: bool = False) -> Quan
     >>> learn_quantity("price", np.array([1.25, 2.5, 39.95, 7.0])).unit
     0.01
     """
-    looked_at = numbers[:: max(1, len(numbers) // LOOKED_AT)]
+    looked_at = numbers[:: max(1, len(numbers) // TOLD_FROM)]
     units = MOMENTS if is_date else tuple(10.0**-d for d in range(MOST_DECIMALS))
     unit = next((unit for unit in units if _are_multiples(looked_at, unit)), 0.0)
     knots = np.quantile(numbers, np.linspace(ENDS, 1 - ENDS, KNOTS), method="nearest")
@@ -107,7 +106,7 @@ def learn_quantity(name: str, numbers: Floats, *, is_date: bool = False) -> Quan
 def _are_multiples(numbers: Floats, unit: float) -> bool:
     steps = numbers / unit
     close = np.abs(steps - np.round(steps)) <= np.maximum(1e-4, EXACT * np.abs(steps))
-    return bool(close.mean() >= SAME_UNIT and np.abs(steps).max() < 2**52)
+    return bool(close.mean() >= BUT_FOR_ERRORS and np.abs(steps).max() < 2**52)
 
 
 def numbers_of(table: ReadTable, name: str) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,7 @@ class Rules:
 def _rule(entry: Any) -> Rule:
     if not isinstance(entry, Mapping) or not {"kind", "columns"} <= set(entry):
         raise RulesError(f"A rule must have a kind and columns; this one is {entry!r}.")
-    strange = set(entry) - {"rule", "kind", "columns", "support", "sure"}
-    if strange:
+    if strange := set(entry) - {each.name for each in fields(Rule)}:
         raise RulesError(f"A rule may have rule, kind, columns, support and sure; one has {min(strange)!r} too.")
     columns = tuple(str(name) for name in entry["columns"])
     support, sure = float(entry.get("support", 1.0)), bool(entry.get("sure", False))

@@ -9,33 +9,26 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from cellmend.table.relations.base import Bools, Floats
+from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, ENOUGH, MOSTLY, NEARLY_ALL, TINY, USUAL
 from cellmend.table.relations.formulas import ORDER, PRODUCT, SUM, Columns, Formula
 from cellmend.table.relations.quantities import EXACT, Quantity
+from cellmend.table.values import Bools, Floats, Ints
 
 SAMPLE, SMALL_SAMPLE = 400, 60  # rows on which formulas of two and of three parts are tried
-ENOUGH = 5000  # rows that a formula must be confirmed on before all are looked at
-FEWEST_TRIED, SOME = 5, 0.5  # rows of the sample that a formula can be tried on, and share that it must fit
+CONFIRMED_ON = 5000  # rows that a formula must be confirmed on before all are looked at
 NEARLY = 0.02  # of a product, that its factor is known by at first
-FEWEST = 20  # rows that tell, from which a formula is believed
 FEWEST_RESULTS = 8  # different ones
-LEAST_SUPPORT = 0.8  # of the rows that tell keep it
-LEAST_COPY = 0.95  # and if it is a copy: prices of today and tomorrow are often equal
-LEAST_FACTOR = 0.9  # and if it is a copy times a factor
 LEAST_NOISY = 0.97  # and if it holds but for noise
-FEW_BROKEN, FEWEST_ALIKE, ALIKE = 0.02, 5, 0.3  # rows that break it, and of these, that do so in the same way
+SAME_WAY = 0.3  # of the rows that break it do so in the same way
 LEAST_ORDER, LEAST_DATES = 0.995, 0.9  # of numbers, and of dates: these are compared for a reason
-MOST_BY_CHANCE = 0.5  # of the rows that tell would keep it if one of its columns were shuffled
 TIMES_LESS = 0.4  # rows break it, of those that would by chance
 SURE = math.log(100.0)  # how much likelier than chance after all that was tried, as a log
 ROUNDINGS = (0.5, 1.5, 2.5)  # units by which sums of rounded numbers miss
 A_TAIL = 0.2  # of the rows that break it miss it by a unit more: then that is rounding
 NOISE = 8.0  # medians of the misses, which hardly any noise exceeds
 MOST_NOISE = 0.005  # of a column's width: what is noisier is for the model
-MOST_ORDERED = 0.9  # of the rows would keep an order by chance, or it is no wonder
 EDGE, MOST_BEYOND = 0.1, 0.05  # of the smallest differences, and how many may lie as far below zero as these above
 FEWEST_KNOTS = 16  # different quantiles of a number that is no code or level
 MOST_CONFIRMED, MOST_FORMULAS = 400, 60
@@ -61,7 +54,7 @@ def find_formulas(values: Columns, quantities: Mapping[str, Quantity]) -> list[F
     """
     tried = list(itertools.chain(*(trial(values, quantities) for trial in (_copies, _products, _sums, _spans))))
     tried.sort(key=lambda each: (len(each[1].parts), -each[0]))
-    some = {name: column[_some_rows(len(column), ENOUGH)] for name, column in values.items()}
+    some = {name: column[_some_rows(len(column), CONFIRMED_ON)] for name, column in values.items()}
     likely = [formula for _, formula in tried[:MOST_CONFIRMED] if _confirmed(formula, some, quantities)]
     confirmed = [_confirmed(formula, values, quantities) for formula in likely]
     found = [each for each in confirmed if each is not None]
@@ -86,7 +79,7 @@ def _sample(values: Columns, names: Sequence[str], rows: int) -> Floats:
     return np.stack([values[name][own] for name in names], axis=1) if names else np.zeros((len(own), 0))
 
 
-def _some_rows(count: int, most: int) -> NDArray[np.int64]:
+def _some_rows(count: int, most: int) -> Ints:
     """Numbers of at most so many rows, rising, always the same."""
     return np.sort(np.random.default_rng(0).choice(count, min(most, count), replace=False))
 
@@ -103,7 +96,7 @@ def _numbers(quantities: Mapping[str, Quantity]) -> list[str]:
 def _fitting(agree: Bools, told: Bools) -> Floats:
     """The share of the rows that tell (S, C) which agree, (C,); 0 where hardly any tells."""
     rows = told.sum(axis=0)
-    return np.where(rows >= FEWEST_TRIED, (agree & told).sum(axis=0) / np.maximum(rows, 1), 0.0)
+    return np.where(rows >= ALIKE, (agree & told).sum(axis=0) / np.maximum(rows, 1), 0.0)
 
 
 def _sums(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[Tried]:
@@ -117,11 +110,11 @@ def _sums(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[Tried
             chosen = list(own)
             total = sample[:, chosen].sum(axis=1)
             told = ~(zero[:, chosen].any(axis=1) | np.isnan(total))
-            if told.sum() < FEWEST_TRIED:
+            if told.sum() < ALIKE:
                 continue
             fits = _fitting(np.abs(sample - total[:, None]) <= tolerances, told[:, None] & ~gap)
             fits[chosen] = 0.0
-            for result in np.flatnonzero(fits >= SOME).tolist():
+            for result in np.flatnonzero(fits >= MOSTLY).tolist():
                 yield fits[result], Formula(SUM, names[result], tuple(names[p] for p in own), (1.0,) * parts)
 
 
@@ -132,7 +125,7 @@ def _copies(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[Tri
     for part, name in enumerate(names):
         fits = _times_factor(sample, sample[:, part], tolerances)
         fits[part] = 0.0
-        for result in np.flatnonzero(fits >= SOME).tolist():
+        for result in np.flatnonzero(fits >= MOSTLY).tolist():
             yield fits[result], Formula(PRODUCT, names[result], (name,), (1.0,))
 
 
@@ -140,15 +133,15 @@ def _products(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[T
     """Products and quotients of two numbers, times a factor."""
     names = _numbers(quantities) if len(quantities) <= MOST_COLUMNS else []
     sample, tolerances = _sample(values, names, SMALL_SAMPLE), _tolerances(names, quantities)
-    wide, again = _sample(values, names, SAMPLE), (1.0, -1.0)
+    wide = _sample(values, names, SAMPLE)
     for one, other in itertools.permutations(range(len(names)), 2):
-        for power in again if one < other else again[1:]:
+        for power in (1.0, -1.0) if one < other else (-1.0,):
             fits = _times_factor(sample, _combined(sample, one, other, power), tolerances)
             fits[[one, other]] = 0.0
-            for result in np.flatnonzero(fits >= SOME).tolist():
+            for result in np.flatnonzero(fits >= MOSTLY).tolist():
                 own = wide[:, [result]], _combined(wide, one, other, power), tolerances[[result]]
                 fit = float(_times_factor(*own)[0])
-                if fit >= SOME:
+                if fit >= MOSTLY:
                     yield fit, Formula(PRODUCT, names[result], (names[one], names[other]), (1.0, power))
 
 
@@ -163,7 +156,7 @@ def _combined(sample: Floats, one: int, other: int, power: float) -> Floats:
 def _times_factor(results: Floats, expected: Floats, tolerances: Floats) -> Floats:
     """The share of rows in which each result (S, C) is what is expected (S,) times one factor, (C,)."""
     told = np.isfinite(results) & (np.isfinite(expected) & (expected != 0))[:, None]
-    if told.any(axis=1).sum() < FEWEST_TRIED:
+    if told.any(axis=1).sum() < ALIKE:
         return np.zeros(results.shape[1])
     ratio = np.where(told, results / np.where(expected == 0, np.nan, expected)[:, None], np.nan)
     factor = _middle(ratio)
@@ -187,7 +180,7 @@ def _spans(values: Columns, quantities: Mapping[str, Quantity]) -> Iterator[Trie
         tolerance = np.array([quantities[end].cell])
         for place, name in enumerate(numbers):
             fit = float(_times_factor(span[:, None], sample[:, place], tolerance)[0])
-            if fit >= SOME and np.nanmedian(sample[:, place]) * np.nanmedian(span) > 0:
+            if fit >= MOSTLY and np.nanmedian(sample[:, place]) * np.nanmedian(span) > 0:
                 yield fit, Formula(SUM, end, (start, name), (1.0, 0.0))
 
 
@@ -200,16 +193,15 @@ def _confirmed(formula: Formula, values: Columns, quantities: Mapping[str, Quant
     every = {name: values[name][known] for name in formula.columns}
     told = _tells(formula, every)
     own = {name: column[told] for name, column in every.items()}
-    if told.sum() < FEWEST:
+    if told.sum() < ENOUGH:
         return None
     exact = _with_tolerance(_with_factor(formula, own, quantities), own, quantities[formula.result])
     kept = ~exact.broken(own)
     results = len(np.unique(own[exact.result][kept]))
     against = int((exact.broken(every) & ~told).sum())  # a tip of 0 keeps no rate of tips
     support = kept.sum() / (len(kept) + against)
-    if results < FEWEST_RESULTS or support < _least_support(exact, quantities[exact.result]):
-        return None
-    if _has_another_rule(exact, {name: column[~kept] for name, column in own.items()}, len(kept)):
+    is_kept = results >= FEWEST_RESULTS and support >= _least_support(exact, quantities[exact.result])
+    if not is_kept or _has_another_rule(exact, {name: own[name][~kept] for name in own}, len(kept)):
         return None
     return _beyond_chance(exact, own, float(support))
 
@@ -218,20 +210,20 @@ def _least_support(formula: Formula, result: Quantity) -> float:
     if formula.tolerance > max(ROUNDINGS) * result.unit:
         return LEAST_NOISY
     if len(formula.parts) > 1:
-        return LEAST_SUPPORT
-    return LEAST_COPY if formula.factor == 1 else LEAST_FACTOR
+        return BY_FAR
+    return BUT_FOR_ERRORS if formula.factor == 1 else NEARLY_ALL  # prices of today and tomorrow are often equal
 
 
 def _has_another_rule(formula: Formula, broken: Columns, rows: int) -> bool:
     """Do many rows that break it miss it by the same difference or factor? Then there is a fee, or another rate."""
     result, expected = broken[formula.result], formula.expected(broken)
-    if len(result) < FEWEST_ALIKE or len(result) < FEW_BROKEN * rows:
+    if len(result) < max(ALIKE, USUAL * rows):
         return False
     ways = (result - expected) / max(formula.tolerance, EXACT)
     if formula.form == PRODUCT:
-        ways = 1000 * np.log(np.abs(result / np.where(expected == 0, np.nan, expected)) + 1e-300)
+        ways = 1000 * np.log(np.abs(result / np.where(expected == 0, np.nan, expected)) + TINY)
     alike = int(np.unique(np.round(ways[np.isfinite(ways)]), return_counts=True)[1].max(initial=0))
-    return alike >= max(FEWEST_ALIKE, ALIKE * len(result))
+    return alike >= max(ALIKE, SAME_WAY * len(result))
 
 
 def _tells(formula: Formula, values: Columns) -> Bools:
@@ -254,7 +246,7 @@ def _with_factor(formula: Formula, values: Columns, quantities: Mapping[str, Qua
     large = np.abs(result) >= np.median(np.abs(result))
     middle = float(np.median(result[large] / expected[large]))
     size = float(np.quantile(np.abs(result), 0.9))
-    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, 1e-300), EXACT) / 2)
+    factor = _roundest(middle, max(quantities[formula.result].unit / max(size, TINY), EXACT) / 2)
     return replace(formula, weights=(1.0, factor)) if is_span else replace(formula, factor=factor)
 
 
@@ -291,7 +283,7 @@ def _beyond_chance(formula: Formula, values: Columns, support: float) -> Found |
     order = np.random.default_rng(0).permutation(len(values[formula.result]))
     shuffled = [{**values, name: values[name][order]} for name in formula.columns]
     chance = max(float((~formula.broken(each)).mean()) for each in shuffled)
-    if chance > MOST_BY_CHANCE or 1 - support > TIMES_LESS * (1 - chance):
+    if chance > MOSTLY or 1 - support > TIMES_LESS * (1 - chance):
         return None
     tries = len(formula.parts) * math.log(MOST_COLUMNS)
     beside = chance + 1 / len(order)
@@ -364,10 +356,10 @@ def _order_support(larger: Floats, smaller: Floats, *, dates: bool) -> float:
     order = np.random.default_rng(0).permutation(len(larger))
     by_chance = larger - smaller[order]
     difference, by_chance = (each[np.isfinite(each)] for each in (difference, by_chance))
-    if len(difference) < FEWEST or not len(by_chance):
+    if len(difference) < ENOUGH or not len(by_chance):
         return 0.0
     support, chance = float((difference >= 0).mean()), float((by_chance >= 0).mean())
-    if support < least or 1 - support > TIMES_LESS * (1 - chance) or chance > MOST_ORDERED:
+    if support < least or 1 - support > TIMES_LESS * (1 - chance) or chance > NEARLY_ALL:
         return 0.0
     above = difference[difference >= 0]
     edge = max(float(np.quantile(above, EDGE)), 0.0)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cellmend.table.priors import ENOUGH, MOSTLY, NEARLY_ALL, TEN
 from cellmend.table.readtable import LEAST_TOLD, MOST, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.order import Order, learn_order
 from cellmend.table.relations.quantities import Quantity, learn_quantity, numbers_of, writer
 from cellmend.table.relations.signals import (
@@ -26,11 +26,7 @@ from cellmend.table.relations.signals import (
     surely,
 )
 from cellmend.table.schema import DATE, IGNORE, Column, Schema
-
-FEWEST_IN_PIECE = 10  # cells that stand in order
-MOSTLY = 0.5  # of the cells of a piece hold something, or neighbours do not tell
-IDENTIFIERS = 0.9  # of whole numbers are different, and they do not rise
-FEWEST_VALUES = 20  # different ones; what has fewer is a state
+from cellmend.table.values import Floats
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Series:
         found = []
         for rows in self.order.pieces(table):
             held, known = numbers[rows], np.isfinite(numbers[rows])
-            if known.sum() >= max(FEWEST_IN_PIECE, MOSTLY * len(rows)):
+            if known.sum() >= max(TEN, MOSTLY * len(rows)):
                 # Gaps are bridged, or neighbours far apart would be taken for the next ones.
                 whole = np.interp(np.arange(len(rows)), np.flatnonzero(known), held[known])
                 for at, chance, meant, why in odd_cells(whole, self.signal, self.quantity.unit):
@@ -92,7 +88,7 @@ def learn_sequences(table: ReadTable, schema: Schema) -> list[Series]:
         number = table.family_of(column.name) == "number"
         if number and (column.kind != IGNORE or column.reason) and column.kind != "category":
             numbers = numbers_of(table, column.name)
-            if len(np.unique(numbers[np.isfinite(numbers)])) >= FEWEST_VALUES:
+            if len(np.unique(numbers[np.isfinite(numbers)])) >= ENOUGH:
                 columns[column.name] = numbers
     order, names = learn_order(table, schema, columns)
     found = [_learned(order, columns[name], schema[name], order.pieces(table)) for name in names if name != order.time]
@@ -102,16 +98,14 @@ def learn_sequences(table: ReadTable, schema: Schema) -> list[Series]:
 def _learned(order: Order, numbers: Floats, column: Column, pieces: list[Any]) -> Series | None:
     """What is usual of a column in its order; None for times and identifiers whose steps are not all the same."""
     known = [own[np.isfinite(own)] for own in (numbers[rows] for rows in pieces)]
-    known = [own for own in known if len(own) >= FEWEST_IN_PIECE]
+    known = [own for own in known if len(own) >= TEN]
     if not known or (column.kind in (DATE, IGNORE) and not are_regular(known)):
         return None
     quantity = learn_quantity(column.name, np.concatenate(known), is_date=column.kind == DATE)
     signal = learn_signal(known, quantity.unit)
-    if not signal.rises and _are_identifiers(np.concatenate(known)):
+    numbers = np.concatenate(known)
+    are_whole, different = (numbers == np.round(numbers)).all(), len(np.unique(numbers))
+    if not signal.rises and are_whole and different > NEARLY_ALL * len(numbers):  # identifiers
         return None
     odd = sum(len(odd_cells(own, signal, quantity.unit)) for own in known)
     return Series(order, quantity, signal, 1 - odd / max(sum(len(own) for own in known), 1))
-
-
-def _are_identifiers(numbers: Floats) -> bool:
-    return bool((numbers == np.round(numbers)).all() and len(np.unique(numbers)) > IDENTIFIERS * len(numbers))

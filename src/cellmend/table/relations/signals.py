@@ -9,26 +9,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import median_filter
 
+from cellmend.table.priors import ALIKE, ENOUGH, FEW, NEARLY_ALL, TOGETHER, USUAL
 from cellmend.table.readtable import DOUBTFUL, SURE
-from cellmend.table.relations.base import Bools, Floats, Ints
 from cellmend.table.relations.tails import Tail
+from cellmend.table.values import Bools, Floats, Ints
 
 NEIGHBOURS = 3  # on each side that tell what a cell should be
 AROUND = 51  # cells whose spread is the local one
 LEAST_SPREAD = 0.3  # of that of the whole column, for the local one
 FEWEST_SPREADS = 6.0  # local spreads (medians) that a spike or a shift is far
-MOST_SPIKES = 0.05  # of the cells: a signal with more has them by nature
 UNLIKELY = 0.2  # chance, below which a jump counts as one
-LONGEST_SHIFT, WIDEST_SHIFT = 1000, 0.05  # cells, and share of all, that may be shifted
+LONGEST_SHIFT = 1000  # cells that may be shifted
 FEWEST_JUMPS, MOST_JUMPS = 8, 0.001  # in a signal, or share of its cells: one with more jumps by nature
 LEVEL = 7  # cells on each side of a jump that tell how far it goes
 SAME_SIZE = 0.25  # by which the two jumps of a shift may differ, of their size
-REPEATS = 3  # shifts by the same amount, or long runs of one value, make a state of it
-FEWEST_STUCK = 5  # cells of one value
 MOVED_ON = 3.0  # usual steps, that a smooth signal goes after it was stuck
-ENOUGH_RUNS = 20  # runs, or 2 % of them, from which it is told how the next length thins out
 RISES, MOVES = 0.97, 0.3  # of the steps of a counter do not fall, and change it
-REGULAR = 0.9  # of the steps of a clock are the same
 
 TINY = 1e-12
 
@@ -60,15 +56,16 @@ def learn_signal(pieces: list[Floats], unit: float) -> Signal:
     """From the pieces of a column that each stand in order; `unit` is how finely it is written."""
     random, blur = np.random.default_rng(0), 0.0 if are_regular(pieces) else unit
     fine = [piece + blur * random.uniform(-0.5, 0.5, len(piece)) for piece in pieces]  # or distances come in steps
-    level, line = (_side_spread(fine, straight) for straight in (False, True))
+    beside = ([np.abs(_side_misses(x, straight=straight)).mean(axis=0) for x in fine] for straight in (False, True))
+    level, line = (float(np.median(np.concatenate(misses))) for misses in beside)
     straight, spread = line < level, max(min(level, line), unit / 2, TINY)
-    far = Tail.of(np.concatenate([far_from_both(piece, straight, spread)[1] for piece in fine]))
+    far = Tail.of(np.concatenate([far_from_both(piece, straight, spread) for piece in fine]))
     lengths = np.concatenate([run_lengths(piece)[1] for piece in pieces])
     run, longer = _thinning(lengths)
     runs = float((lengths >= run).sum() / lengths.sum())
     signal = Signal(straight, spread, far, far, run, longer, runs, _direction(pieces))
     calm = [_between(piece, surely(spikes(piece, signal))) for piece in fine]
-    return replace(signal, jumps=Tail.of(np.concatenate([_jumps(piece, spread)[1] for piece in calm])))
+    return replace(signal, jumps=Tail.of(np.concatenate([_jumps(piece, spread) for piece in calm])))
 
 
 def are_regular(pieces: list[Floats]) -> bool:
@@ -79,12 +76,7 @@ def are_regular(pieces: list[Floats]) -> bool:
     """
     steps = np.concatenate([np.diff(piece) for piece in pieces])
     middle = np.median(steps) if len(steps) else 0.0
-    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= REGULAR)
-
-
-def _side_spread(pieces: list[Floats], straight: bool) -> float:
-    misses = [np.abs(_side_misses(piece, straight=straight)).mean(axis=0) for piece in pieces]
-    return float(np.median(np.concatenate(misses)))
+    return bool(middle != 0 and (np.abs(steps - middle) <= 1e-6 * abs(middle)).mean() >= NEARLY_ALL)
 
 
 def surely(odd: Sequence[Odd]) -> Ints:
@@ -108,12 +100,11 @@ def _continued(x: Floats, straight: bool) -> Floats:
     return on
 
 
-def far_from_both(x: Floats, straight: bool, spread: float) -> tuple[Floats, Floats]:
-    """By how much each cell lies from its neighbours on both sides, in one direction, and in local spreads, (n,)."""
+def far_from_both(x: Floats, straight: bool, spread: float) -> Floats:
+    """How many local spreads each cell lies from its neighbours on both sides, in one direction, (n,)."""
     sides = _side_misses(x, straight=straight)
-    same = np.sign(sides[0]) == np.sign(sides[1])
-    miss = np.where(same, np.sign(sides[0]) * np.abs(sides).min(axis=0), 0.0)
-    return miss, np.abs(miss) / local_spread(np.abs(sides).mean(axis=0), spread)
+    miss = np.where(np.sign(sides[0]) == np.sign(sides[1]), np.abs(sides).min(axis=0), 0.0)
+    return miss / local_spread(np.abs(sides).mean(axis=0), spread)
 
 
 def local_spread(misses: Floats, spread: float) -> Floats:
@@ -123,10 +114,10 @@ def local_spread(misses: Floats, spread: float) -> Floats:
 
 def spikes(x: Floats, signal: Signal) -> list[Odd]:
     """Cells far from those before and after them."""
-    _, far = far_from_both(x, signal.straight, signal.spread)
+    far = far_from_both(x, signal.straight, signal.spread)
     chance = signal.spikes.chance(far)
     cells = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < 1))
-    cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > MOST_SPIKES * len(x) else None]
+    cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > FEW * len(x) else None]
     meant = _between(x, cells)
     return [
         Odd(cell, 1 - float(chance[cell]), float(meant[cell]), f", far from its neighbours {_beside(x, cell)}")
@@ -135,8 +126,7 @@ def spikes(x: Floats, signal: Signal) -> list[Odd]:
 
 
 def _beside(x: Floats, cell: int) -> str:
-    beside = [f"{x[at]:.6g}" for at in (cell - 1, cell + 1) if 0 <= at < len(x)]
-    return " and ".join(beside)
+    return " and ".join(f"{x[at]:.6g}" for at in (cell - 1, cell + 1) if 0 <= at < len(x))
 
 
 def _between(x: Floats, cells: Ints) -> Floats:
@@ -149,28 +139,28 @@ def _between(x: Floats, cells: Ints) -> Floats:
 # ---------------------------------------------------------------- shifted for a while
 
 
-def _jumps(x: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Steps to each cell after which the level stays as far, and in local spreads, (n,)."""
+def _jumps(x: Floats, spread: float) -> Floats:
+    """Steps to each cell after which the level stays as far, in local spreads, (n,)."""
     step = np.diff(x, prepend=x[:1])
     level = np.pad(median_filter(x, size=min(LEVEL, len(x)), mode="nearest"), LEVEL, mode="edge")
     half = LEVEL // 2
     rise = level[LEVEL + half : LEVEL + half + len(x)] - level[half : half + len(x)]  # cells from here on, those before
-    jump = np.where(np.sign(step) == np.sign(rise), np.sign(step) * np.minimum(np.abs(step), np.abs(rise)), 0.0)
-    return jump, np.abs(jump) / local_spread(np.abs(step), spread)
+    jump = np.where(np.sign(step) == np.sign(rise), np.minimum(np.abs(step), np.abs(rise)), 0.0)
+    return jump / local_spread(np.abs(step), spread)
 
 
 def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
     """Blocks of cells that lie higher or lower than those around them by one amount, without cells that are `gone`."""
     cleared = _between(x, gone)
-    _, far = _jumps(cleared, signal.spread)
+    far = _jumps(cleared, signal.spread)
     chance = signal.jumps.chance(far)
     edges = np.flatnonzero((far >= FEWEST_SPREADS) & (chance < UNLIKELY))
     edges = edges[: 0 if len(edges) > max(FEWEST_JUMPS, MOST_JUMPS * len(x)) else None]
-    blocks = _blocks(cleared, edges, signal.spread)
+    blocks, found = _blocks(cleared, edges, signal.spread), list[Odd]()
     sizes = np.array([size for _, _, size in blocks])
-    usual = np.array([(np.abs(sizes - size) <= 0.02 * abs(size)).sum() > REPEATS for size in sizes], dtype=bool)
-    found: list[Odd] = []
-    for start, stop, size in (block for block, state in zip(blocks, usual.tolist(), strict=True) if not state):
+    for start, stop, size in blocks:
+        if (np.abs(sizes - size) <= USUAL * abs(size)).sum() > TOGETHER:  # a state of the signal
+            continue
         side, suspicion = "higher" if size > 0 else "lower", 1 - float(max(chance[start], chance[stop]))
         why = f": {stop - start} cells lie {abs(size):.4g} {side} than those before and after them"
         found += [Odd(cell, suspicion, float(x[cell] - size), why) for cell in range(start, stop)]
@@ -179,7 +169,7 @@ def shifts(x: Floats, signal: Signal, gone: Ints) -> list[Odd]:
 
 def _blocks(x: Floats, edges: Ints, spread: float) -> list[tuple[int, int, float]]:
     """Where a jump comes back: first cell, the one after the last, and by how much it jumped."""
-    found, last, longest = [], 0, min(LONGEST_SHIFT, int(WIDEST_SHIFT * len(x)) + NEIGHBOURS)
+    found, last, longest = [], 0, min(LONGEST_SHIFT, int(FEW * len(x)) + NEIGHBOURS)
     for one, other in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if one >= last and NEIGHBOURS <= other - one <= longest:
             side = min(LEVEL, other - one)
@@ -210,25 +200,25 @@ def run_lengths(x: Floats) -> tuple[Ints, Ints]:
 
 def _thinning(lengths: Ints) -> tuple[int, float]:
     """A length that many runs have, and the share of these that are one longer: the largest seen on the way."""
-    enough, length, longer = max(ENOUGH_RUNS, 0.02 * len(lengths)), 1, 0.0
+    enough, length, longer = max(ENOUGH, USUAL * len(lengths)), 1, 0.0
     while (reached := (lengths > length).sum()) >= enough:
         longer = max(longer, float(reached / (lengths >= length).sum()))
         length += 1
     left = (lengths >= length).sum()
-    return length, max(longer, float((reached + 1) / (left + 2)) if left >= 5 * ENOUGH_RUNS else 0.1)
+    return length, max(longer, float((reached + 1) / (left + 2)) if left >= 5 * ENOUGH else 0.1)
 
 
 def stuck(x: Floats, signal: Signal) -> list[Odd]:
     """Runs of one value that are far longer than chance makes them, but for their first cells."""
     starts, lengths = run_lengths(x)
-    candidates = (lengths >= max(FEWEST_STUCK, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
+    candidates = (lengths >= max(ALIKE, signal.run + 1)) & _goes_on_elsewhere(x, starts, lengths, signal)
     long = np.flatnonzero(candidates)
     expected = len(x) * signal.runs * signal.longer ** (lengths[long] - signal.run)
     as_long = np.array([(lengths >= length).sum() for length in lengths[long].tolist()])
     chance = expected / as_long
     long, chance = long[chance < 1], chance[chance < 1]
     values, often = np.unique(x[starts[long]], return_counts=True)
-    states = values[often >= REPEATS]
+    states = values[often >= TOGETHER]
     found: list[Odd] = []
     for start, length, by_chance in zip(starts[long].tolist(), lengths[long].tolist(), chance.tolist(), strict=True):
         if x[start] not in states:
@@ -261,12 +251,11 @@ def _direction(pieces: list[Floats]) -> int:
 def fallen(x: Floats, signal: Signal) -> list[Odd]:
     """Cells of a counter that lie below those before them or above those after them, if it goes on afterwards."""
     up = signal.rises * x
-    before = np.median(np.stack([np.roll(up, k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
-    after = np.median(np.stack([np.roll(up, -k) for k in range(1, NEIGHBOURS + 1)]), axis=0)
+    sides = (np.stack([np.roll(up, side * k) for k in range(1, NEIGHBOURS + 1)]) for side in (1, -1))
+    before, after = (np.median(side, axis=0) for side in sides)
     inner = np.zeros(len(x), dtype=bool)
     inner[NEIGHBOURS:-NEIGHBOURS] = True
-    wrong = inner & (before <= after) & ((up < before) | (up > after))
-    cells = np.flatnonzero(wrong)
+    cells = np.flatnonzero(inner & (before <= after) & ((up < before) | (up > after)))
     meant = _between(x, cells)
     return [
         Odd(cell, SURE, float(meant[cell]), f" between {_beside(x, cell)}, where it goes in one direction only")

@@ -10,19 +10,15 @@ from typing import ClassVar
 import numpy as np
 
 from cellmend.table.clocks import clock_in
+from cellmend.table.priors import ALIKE, BUT_FOR_ERRORS, BY_FAR, TEN, TOGETHER
 from cellmend.table.readtable import LEAST_TOLD, ReadTable, Suspect
-from cellmend.table.relations.base import Floats
 from cellmend.table.relations.coding import NONE, Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import LEAST_AGREED, Grouped
-from cellmend.table.texts import MOST_MOMENTS
-from cellmend.table.values import shortened
+from cellmend.table.values import Floats, shortened
 
 FEWEST_ROWS = 50
-FEWEST_SOURCES, MOST_SOURCES = 3, 500
-ONCE = 0.95  # of the rows are the only one of their source that tells of their thing
+MOST_SOURCES = 500
 CROSSED = 0.3  # of all pairs of a thing and a source are there
-FEWEST_TOLD = 3.0  # rows that tell of a thing, and rows of a source, on average
-FEWEST_THINGS, FEWEST_VALUES = 10, 5  # that are told of, and different values that a column has
 MOST_OWN = 0.1  # that two rows of a source agree, beyond chance: else the column is about it, not about things
 ROUNDS = 20  # of expectation and maximisation
 PRIOR_WRONG, PRIOR_CELLS = 0.2, 5.0  # cells of a source that are wrong, as if so many had been seen
@@ -83,13 +79,13 @@ def _tell(thing: Coded, source: Coded) -> bool:
     """Does each row tell of a thing by a source that tells of it nowhere else?"""
     both = (thing.codes >= 0) & (source.codes >= 0)
     rows, sources = int(both.sum()), len(source.values)
-    if rows < FEWEST_ROWS or not FEWEST_SOURCES <= sources <= MOST_SOURCES or not isinstance(source.values[0], str):
+    if rows < FEWEST_ROWS or not TOGETHER <= sources <= MOST_SOURCES or not isinstance(source.values[0], str):
         return False
     things = len(thing.values)
-    often = rows >= FEWEST_TOLD * max(things, sources) and things >= FEWEST_THINGS
-    if not often or not CROSSED * things * sources <= rows <= things * sources / ONCE:
+    often = rows >= TOGETHER * max(things, sources) and things >= TEN
+    if not often or not CROSSED * things * sources <= rows <= things * sources / BUT_FOR_ERRORS:
         return False
-    return len(np.unique(thing.codes[both] * sources + source.codes[both])) >= ONCE * rows
+    return len(np.unique(thing.codes[both] * sources + source.codes[both])) >= BUT_FOR_ERRORS * rows
 
 
 @dataclass(frozen=True)
@@ -113,10 +109,10 @@ def _told(thing: Coded, source: Coded, column: Coded) -> Told | None:
     """What is said of one column, if the sources agree at all."""
     said = _what_is_said(column)
     rows = np.flatnonzero((thing.codes >= 0) & (source.codes >= 0) & (said >= 0))
-    if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < FEWEST_VALUES:
+    if len(rows) < FEWEST_ROWS or len(np.unique(said[rows])) < ALIKE:
         return None
     grouped, by_source = (Grouped.of(each.codes[rows], said[rows]) for each in (thing, source))
-    is_told = _agreed(grouped) >= LEAST_AGREED and _agreed(by_source) <= MOST_OWN
+    is_told = grouped.agreement >= LEAST_AGREED and by_source.agreement <= MOST_OWN
     return Told(thing, source, column, rows, said[rows], grouped) if is_told else None
 
 
@@ -168,15 +164,8 @@ def _what_is_said(column: Coded) -> Codes:
     if not isinstance(column.values[0], str):
         return column.codes
     clocks = [clock_in(str(value)) for value in column.values]
-    if sum(clock is not None for clock in clocks) < MOST_MOMENTS * len(clocks):
+    if sum(clock is not None for clock in clocks) < BY_FAR * len(clocks):
         return column.codes
     said = [int(clock.minutes) if clock else value for clock, value in zip(clocks, column.values, strict=True)]
     place = {value: code for code, value in enumerate(dict.fromkeys(said))}
     return np.append(np.array([place[value] for value in said], dtype=np.int64), NONE)[column.codes]
-
-
-def _agreed(grouped: Grouped) -> float:
-    """How much more than by chance two rows of a thing agree."""
-    possible = float((grouped.sizes * (grouped.sizes - 1)).sum())
-    agree, chance = float((grouped.counts * (grouped.counts - 1)).sum()), float((grouped.usual**2).sum())
-    return (agree / possible - chance) / (1 - chance) if possible and chance < 1 else 0.0

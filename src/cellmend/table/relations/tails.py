@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellmend.table.relations.base import Floats
+from cellmend.table.values import Floats
 
 BEYOND = (0.3, 0.12, 0.04)  # shares of the values that lie beyond three points, from which the tail is continued
 LEAST_STEP = 0.1  # between the logs of these points: where values are often the same

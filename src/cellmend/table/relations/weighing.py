@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from cellmend.table.relations.base import Bools, Floats
 from cellmend.table.relations.coding import Codes
+from cellmend.table.values import Bools, Floats
 
 EXCEPTIONS = 0.005  # of the rows break a dependency although nothing is wrong
 ROUNDS = 6  # in which cells tell each other
@@ -43,10 +43,6 @@ class Link:
         """Log chance that it is broken, (N,), if a cell is right, and all others with this chance; 0 if it is not."""
         return np.where(self.broken, np.log(1 - others_right * (1 - self.exception)), 0.0)
 
-    def as_exception(self) -> Floats:
-        """Chance that the row is an exception, (N,); 1 where it is not broken."""
-        return np.where(self.broken, self.exception, 1.0)
-
     def as_held(self, others_right: Floats) -> Floats:
         """Log odds that a cell is wrong where the dependency holds, (N,); 0 where it does not."""
         agrees = others_right / self.usual + 1 - others_right
@@ -74,29 +70,25 @@ def weigh(links: Sequence[Link], prior: Floats) -> Floats:
     return total
 
 
-@dataclass(frozen=True)
-class Told:
-    """What a link says of each of its cells, (N, cells)."""
+def chance_of(log_odds: Floats) -> Floats:
+    """The probability that has these log odds."""
+    return 1 / (1 + np.exp(-np.clip(log_odds, -50, 50)))
 
-    broken: Floats
-    held: Floats
+
+Told = list[tuple[Floats, Floats]]  # what a link says of each of its cells where it is broken and where it holds, (N,)
 
 
 def _tell(link: Link, heard: Floats) -> Told:
-    right = 1 / (1 + np.exp(np.clip(heard, -50, 50)))
-    others = [np.delete(right, cell, axis=1).prod(axis=1) for cell in range(right.shape[1])]
-    return Told(
-        np.stack([link.as_broken(each) for each in others], axis=1),
-        np.stack([link.as_held(each) for each in others], axis=1),
-    )
+    right = chance_of(-heard)
+    others = (np.delete(right, cell, axis=1).prod(axis=1) for cell in range(right.shape[1]))
+    return [(link.as_broken(each), link.as_held(each)) for each in others]
 
 
 def _together(links: Sequence[Link], told: Sequence[Told], column: int, own: Sequence[int]) -> Floats:
     """Log odds that the cells of a column are wrong, (N,), by these links."""
     wrong, held, exception = np.zeros_like(links[0].usual), np.zeros_like(links[0].usual), np.ones_like(links[0].usual)
-    for each in own:
-        cell = links[each].columns.index(column)
-        wrong = wrong + told[each].broken[:, cell]
-        held = np.minimum(held, told[each].held[:, cell])
-        exception = np.minimum(exception, links[each].as_exception())
+    for link, says in ((links[each], told[each]) for each in own):
+        if_broken, if_held = says[link.columns.index(column)]
+        wrong, held = wrong + if_broken, np.minimum(held, if_held)
+        exception = np.minimum(exception, np.where(link.broken, link.exception, 1.0))
     return held - np.log(np.maximum(exception * (exception < 1), np.exp(wrong)))
