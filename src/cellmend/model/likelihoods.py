@@ -55,14 +55,6 @@ class Real(nn.Module):
     """
 
     coded: Literal[False] = False  # enters the network as a number
-    knots: Tensor
-    per_stretch: Tensor
-    ends: Tensor
-    outwards: Tensor
-    owner: Tensor
-    middle: Tensor
-    spread: Tensor
-    one_value: Tensor
 
     def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
         super().__init__()
@@ -70,14 +62,14 @@ class Real(nn.Module):
         self.columns, self.each = len(columns), 3 + how.components if how.components else 1
         self.width, self.features = self.columns * self.each, KNOTS + 1 if how.binned else 1
         knots = torch.tensor([column.knots for column in columns])  # (D, KNOTS)
-        constant(self, "knots", knots)
-        constant(self, "per_stretch", 1 / (knots[:, 1:] - knots[:, :-1]).clamp_min(LEAST_STRETCH))
-        constant(self, "ends", knots[:, [0, -1]])
-        constant(self, "outwards", torch.tensor([-1.0, 1.0]))
-        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
-        constant(self, "middle", torch.tensor([column.middle for column in columns]))
-        constant(self, "spread", torch.tensor([column.spread for column in columns]))
-        constant(self, "one_value", torch.tensor([column.one_value for column in columns]))
+        self.knots = fixed(knots)
+        self.per_stretch = fixed(1 / (knots[:, 1:] - knots[:, :-1]).clamp_min(LEAST_STRETCH))
+        self.ends = fixed(knots[:, [0, -1]])
+        self.outwards = fixed(torch.tensor([-1.0, 1.0]))
+        self.owner = fixed(torch.arange(self.columns).repeat_interleave(self.each))
+        self.middle = fixed(torch.tensor([column.middle for column in columns]))
+        self.spread = fixed(torch.tensor([column.spread for column in columns]))
+        self.one_value = fixed(torch.tensor([column.one_value for column in columns]))
         self.log_variance = nn.Parameter(torch.zeros(self.columns))
         if how.components:
             chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
@@ -169,11 +161,10 @@ class Levels(nn.Module):
     """Level numbers, which enter the network through an embedding of each. Corrupted: every level alike."""
 
     coded: Literal[True] = True
-    log_uniform: Tensor
 
     def __init__(self, levels: Tensor) -> None:
         super().__init__()
-        constant(self, "log_uniform", -levels.float().log())  # (D,)
+        self.log_uniform = fixed(-levels.float().log())  # (D,)
 
     def probabilities(self, decoded: Tensor) -> Tensor:
         """(B, D, C), 0 beyond a column's own levels."""
@@ -200,27 +191,16 @@ class Category(Levels):
     which the level has a share that does not depend on the row.
     """
 
-    owner: Tensor
-    first: Tensor
-    padded: Tensor
-    member: Tensor
-    first_level: Tensor
-    output: Tensor
-    log_share: Tensor
-    leader: Tensor
-    log_lead: Tensor
-    padded_levels: Tensor
-
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         levels = torch.tensor([len(column.levels) for column in columns])
         super().__init__(levels)
         outputs = torch.tensor([max(column.outputs, default=len(column.levels) - 1) + 1 for column in columns])
         self.width, self.shared = int(outputs.sum()), any(column.outputs for column in columns)
         owner = torch.repeat_interleave(torch.arange(len(columns)), outputs)
-        constant(self, "owner", owner)  # (width,) the column of each logit
-        constant(self, "first", outputs.cumsum(0) - outputs)  # (D,) each column's first logit
-        constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
-        constant(self, "padded", padded_rows(outputs, beyond=self.width))  # (D, W) every logit
+        self.owner = fixed(owner)  # (width,) the column of each logit
+        self.first = fixed(outputs.cumsum(0) - outputs)  # (D,) each column's first logit
+        self.member = fixed(F.one_hot(owner, len(columns)).float())  # (width, D)
+        self.padded = fixed(padded_rows(outputs, beyond=self.width))  # (D, W) every logit
         if self.shared:
             self._share(columns, levels)
 
@@ -233,12 +213,12 @@ class Category(Levels):
         rising = shares.argsort(stable=True)
         leader = torch.zeros(self.width, dtype=torch.long)
         leader[output[rising]] = rising  # of each logit the last one that is written: that with the largest share
-        constant(self, "first_level", levels.cumsum(0) - levels)  # (D,)
-        constant(self, "output", output)  # (L,)
-        constant(self, "log_share", shares.log())  # (L,)
-        constant(self, "leader", level[leader])  # (width,) the likeliest level of each logit, within its column
-        constant(self, "log_lead", shares[leader].log())  # (width,)
-        constant(self, "padded_levels", padded_rows(levels, beyond=len(output)))  # (D, C)
+        self.first_level = fixed(levels.cumsum(0) - levels)  # (D,)
+        self.output = fixed(output)  # (L,)
+        self.log_share = fixed(shares.log())  # (L,)
+        self.leader = fixed(level[leader])  # (width,) the likeliest level of each logit, within its column
+        self.log_lead = fixed(shares[leader].log())  # (width,)
+        self.padded_levels = fixed(padded_rows(levels, beyond=len(output)))  # (D, C)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         if not self.shared:
@@ -279,20 +259,17 @@ class Count(nn.Module):
     """
 
     coded: Literal[False] = False
-    owner: Tensor
-    log_mean: Tensor
-    corrupted_rate: Tensor
 
     def __init__(self, columns: Sequence[CountColumn], how: Distributions) -> None:
         super().__init__()
         self.how, self.features = how, 1
         self.columns, self.each = len(columns), 2 + how.components if how.components else 1
         self.width = self.columns * self.each
-        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
+        self.owner = fixed(torch.arange(self.columns).repeat_interleave(self.each))
         mean = torch.tensor([column.mean for column in columns]).clamp_min(1e-3)
         sd = torch.tensor([column.sd for column in columns])
-        constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
-        constant(self, "corrupted_rate", mean + how.outlier_scale * sd.clamp_min(1.0))
+        self.log_mean = fixed(mean.log())  # the decoder says how far to move from it
+        self.corrupted_rate = fixed(mean + how.outlier_scale * sd.clamp_min(1.0))
         if how.components:
             reach = torch.linspace(0.1, 1 + COUNT_REACH, how.components)  # rates from near 0 to far above the mean
             self.log_rates = nn.Parameter((mean[:, None] * reach.clamp_max(1) + sd[:, None] * (reach - 1).relu()).log())
@@ -353,20 +330,17 @@ class Ordinal(Levels):
     P(level <= k) = sigmoid(threshold_k - place), with rising thresholds learned for each column.
     """
 
-    owner: Tensor
-    inner: Tensor
-
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         levels = torch.tensor([len(column.levels) for column in columns])
         super().__init__(levels)
         self.width = len(columns)
-        constant(self, "owner", torch.arange(self.width))
+        self.owner = fixed(torch.arange(self.width))
         most = int(levels.max())
         # Thresholds start evenly over -2 to 2, a single one at 0; a step is softplus(raw step).
         step = (4 / (levels.float() - 2).clamp_min(1)).expm1().log()
         self.lowest = nn.Parameter(torch.where(levels > 2, -2.0, 0.0)[:, None])
         self.raw_steps = nn.Parameter(step[:, None].repeat(1, max(most - 2, 0)))
-        constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
+        self.inner = fixed(torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         bounds = self._bounds().expand(*values.shape, -1)  # (B, D, C + 1)
@@ -571,6 +545,11 @@ def padded_rows(levels: Tensor, *, beyond: int) -> Tensor:
     return torch.where(level < levels[:, None], first[:, None] + level, beyond)
 
 
+def fixed(value: Tensor) -> Tensor:
+    """A tensor of a module that moves with it but is neither learned nor saved."""
+    return nn.Buffer(value, persistent=False)
+
+
 def constant(module: nn.Module, name: str, value: Tensor) -> None:
-    """A tensor that moves with the module but is neither learned nor saved."""
-    module.register_buffer(name, value, persistent=False)
+    """The same under a name that is made up."""
+    setattr(module, name, fixed(value))
