@@ -20,7 +20,7 @@ from cellmend.estimator import CellMender
 from cellmend.evaluation.planting import Floats, Mask, Planted, Target, plant
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.findings.finding import Finding, Mended
-from cellmend.settings import check_number
+from cellmend.settings import Share, check
 from cellmend.table.values import level_text, plain
 
 SHOWN_COLUMNS = 5  # in which a cause acted most often
@@ -175,7 +175,7 @@ def evaluate(
     """
     if not 0 < share <= 1:
         raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
-    check_number("fdr", fdr)
+    check("fdr", fdr, Share)
     if baselines:
         from cellmend_bench.compared import check_baselines, compare  # the experiments' methods are no part of this
 

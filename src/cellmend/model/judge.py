@@ -14,31 +14,12 @@ from torch.nn.functional import softplus
 from cellmend.decisions.judged import Judged
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
-from cellmend.model.evidence import (
-    Evidence,
-    Reconstruction,
-    each_chunk,
-    filled_up,
-    in_chunks,
-)
+from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
 from cellmend.model.hidden import judge_hidden, log_hidden
 from cellmend.model.model import Model, Weighing
 from cellmend.model.network import Alpha, Bound
-from cellmend.model.published import (
-    cell_nll,
-    cell_pi,
-    cell_pi_clamped,
-    judge_whole_rows,
-    lower_bound,
-    reconstruct,
-)
-from cellmend.model.suspicion import (
-    ErrorRates,
-    hiding_alpha,
-    log_odds,
-    suspicion_alone,
-    suspicion_log_odds,
-)
+from cellmend.model.published import cell_nll, cell_pi, cell_pi_clamped, judge_whole_rows, lower_bound, reconstruct
+from cellmend.model.suspicion import ErrorRates, hiding_alpha, log_odds, suspicion_alone, suspicion_log_odds
 from cellmend.model.voice import Voice
 from cellmend.posterior.experts import odds_of_their_own
 from cellmend.posterior.firstlook import Seen

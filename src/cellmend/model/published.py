@@ -10,16 +10,7 @@ from torch import Generator, Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence, Reconstruction, best
-from cellmend.model.network import (
-    LOG_IMPOSSIBLE,
-    RVAE,
-    Bound,
-    clean_logit,
-    elbo,
-    log_share,
-    rows_of,
-    sample_latent,
-)
+from cellmend.model.network import LOG_IMPOSSIBLE, RVAE, Bound, clean_logit, elbo, log_share, rows_of, sample_latent
 
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
