@@ -17,6 +17,7 @@ import pyarrow as pa
 from cellmend.decisions.decision import read_decisions
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
+from cellmend.files.cells import differences
 from cellmend.files.formats import TableFile
 from cellmend.files.layout import Asked
 from cellmend.files.origin import Origin
@@ -279,14 +280,9 @@ def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, l
     """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
     notations = learn_notations(source.table, declared_kinds(mender.schema), mender.decimal)
     plain = tidy(source.table, notations)
-    changes: dict[int, dict[int, str]] = {}
-    for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
-        texts = new.to_pylist() if old is not new else []
-        for row, (before, after) in enumerate(zip(old.to_pylist() if texts else [], texts, strict=True)):
-            if before != after:
-                changes.setdefault(row, {})[place] = after
+    csv = source.csv and source.csv.changed(differences(source.table, plain))
     said = [f"{name}: {why}; written plainly." for name, why in describe_columns(source.table, notations).items()]
-    return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes)), said
+    return replace(source, table=plain, csv=csv), said
 
 
 def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[str]]:

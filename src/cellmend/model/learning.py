@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -104,12 +104,15 @@ def lesson_for(network: RVAE, cells: Cells, settings: Settings, suspicions: Susp
     return lesson(of_each, settings, lambda: revise().expand(of_each.values.shape), alpha)
 
 
-def reviser(network: RVAE, cells: Cells, suspicions: Suspicions) -> Callable[[], Tensor]:
-    """Gives the alpha of every cell (N, D), by what the network says of them when it is called."""
+def reviser(
+    network: RVAE, cells: Cells, suspicions: Suspicions, gather: Callable[..., Sequence[Tensor]] = lambda *own: own
+) -> Callable[[], Tensor]:
+    """Gives the alpha of every cell (N, D), by what the network says of them when it is called, and of those that
+    `gather` puts together from several processes."""
 
     def revise() -> Tensor:
         ratio, by_chance = hidden_ratios(network, cells)
-        return clean_priors(ratio, cells.observed, suspicions.revise(ratio, by_chance, cells.observed))
+        return clean_priors(ratio, cells.observed, suspicions.revise(*gather(ratio, by_chance, cells.observed)))
 
     return revise
 
