@@ -19,7 +19,7 @@ from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.cells import differences
 from cellmend.files.formats import TableFile
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN
 from cellmend.files.results import result_folder
@@ -146,7 +146,7 @@ class Cleaning:
     table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
     decisions: Path | None = None  # file of what people decided about the table
     model: Path | None = None  # in place of fitting one
-    asked: Asked | None = None  # what was said of the table's file
+    asked: Asked = NOTHING_ASKED  # what was said of the table's file
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""

@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend.engines import connected, reason
+from cellmend.engines.ray import RETRIES
 from cellmend.errors import EngineError, SettingError
 from cellmend.estimator import CellMender, load
 from cellmend.files.places import whole_file
@@ -45,7 +46,6 @@ KEEP_EVERY = 5  # epochs
 JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
 WORKERS = 2  # processes, unless the user says otherwise
 OF_SUSPICIONS = "suspicions."  # before the names of what they learned, in files
-RETRIES = 5  # of a training whose worker was lost
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from cellmend.files.csvtext import Changes, CsvText, misfit, read_csv_text, spli
 from cellmend.files.folders import open_parts, refuse_twins
 from cellmend.files.jsonlines import JsonLines, read_json_lines, write_json_lines
 from cellmend.files.jsontable import JsonTable, read_json_table
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.opendocument import read_ods
 from cellmend.files.packed import only_table, read_bounded
 from cellmend.files.places import STDIN, find, first_line, readable, whole_file
@@ -114,12 +114,11 @@ class TableFile:
 # ---------------------------------------------------------------- reading
 
 
-def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
+def read_file(place: str | Path, asked: Asked = NOTHING_ASKED) -> TableFile:
     """The table in a file or a folder of Parquet files, at a path or a URL; `-` is CSV on standard input.
 
     `asked` is what the user says of the file.
     """
-    asked = asked or Asked()
     if str(place) == STDIN:
         return _read_csv(sys.stdin.buffer.read(), "standard input", asked)
     system, path, found = find(place)
@@ -138,7 +137,7 @@ def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
     return _read_content(content, name, asked, kind, compression)
 
 
-def read_bytes(content: bytes, name: str, asked: Asked | None = None) -> TableFile:
+def read_bytes(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> TableFile:
     """The table in a file of this name that has this content; a copy of it is not compressed."""
     kind, compression = kind_of(name)
     with readable(name, kind):
@@ -146,7 +145,7 @@ def read_bytes(content: bytes, name: str, asked: Asked | None = None) -> TableFi
             return _distinct(TableFile(name, READERS[kind](pa.BufferReader(content)), kind))
         if compression:
             content = read_bounded(pa.input_stream(pa.BufferReader(content), compression), len(content), name)
-    return _read_content(content, name, asked or Asked(), kind, None)
+    return _read_content(content, name, asked, kind, None)
 
 
 def _read_content(content: bytes, name: str, asked: Asked, kind: str, compression: str | None) -> TableFile:

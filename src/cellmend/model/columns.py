@@ -334,13 +334,10 @@ def _known_numbers(column: Column, values: pa.ChunkedArray) -> NDArray[np.float6
 
 def _refuse_text(name: str, kind: str, values: pa.ChunkedArray) -> None:
     cells = values.to_pylist()
-    odd = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
-    row = odd if odd is not None else next(row for row, cell in enumerate(cells) if cell is not None)
-    hint = (
-        "convert the column to numbers"
-        if odd is None
-        else f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
-    )
+    row = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
+    hint = f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
+    if row is None:
+        row, hint = next(row for row, cell in enumerate(cells) if cell is not None), "convert the column to numbers"
     raise TableError(f"Column {name!r} is {kind} and must hold numbers; row {row} holds {cells[row]!r}. Hint: {hint}.")
 
 

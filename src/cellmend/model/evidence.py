@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -76,14 +77,23 @@ def each_chunk(network: RVAE, cells: Cells, answer: Callable[[int, Cells], Answe
     if network.decoder_output.bias.device.type != "cpu":
         yield from (answer(first, chunk) for first, chunk in in_chunks(network, cells))
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(torch.get_num_threads())
+    with threads(1):
+        try:
+            yield from pool.map(lambda chunk: answer(*chunk), in_chunks(network, cells))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Work with so many threads meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
     try:
-        yield from pool.map(lambda chunk: answer(*chunk), in_chunks(network, cells))
+        yield
     finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def filled_up(rows: Tensor) -> Tensor:

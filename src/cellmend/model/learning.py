@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
-from cellmend.model.evidence import for_each_network
+from cellmend.model.evidence import for_each_network, threads
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge, published_rates, seen_of
 from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks, find_device
@@ -151,15 +151,9 @@ def climb(
         return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
 
 
-@contextmanager
-def threads_for(batch_size: int) -> Iterator[None]:
+def threads_for(batch_size: int) -> AbstractContextManager[None]:
     """One thread for small batches: several gain nothing, and on a busy machine they wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if batch_size <= SMALL_BATCH else threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    return threads(1 if batch_size <= SMALL_BATCH else torch.get_num_threads())
 
 
 def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Judge:

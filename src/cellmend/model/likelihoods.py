@@ -33,7 +33,7 @@ STRETCHES = 12  # of p0's range, in which values are counted
 HALVINGS = 24  # to find a quantile of a mixture
 LARGEST_LOG_RATIO = 80.0  # of two levels' probabilities; exp of it, many times, is still finite
 LOG_2_PI = math.log(2 * math.pi)
-INTERVAL = 0.9  # share of the clean component between low and high
+TAILS = (1 - 0.9) / 2, (1 + 0.9) / 2  # of the clean component below low and below high: 90 % lie between
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,9 @@ class Real(nn.Module):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         log_weights, means, log_variances = self._mixture(decoded)
-        sds = (0.5 * log_variances).exp()
-        return tuple(  # type: ignore[return-value]
-            mixture_quantile(log_weights.exp(), means, sds, share) for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
-        )
+        weights, sds = log_weights.exp(), (0.5 * log_variances).exp()
+        low, high = (mixture_quantile(weights, means, sds, share) for share in TAILS)
+        return low, high
 
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log weights, means and log variances (B, D, components + 1), the decoder's Gaussian first."""
@@ -309,10 +308,8 @@ class Count(nn.Module):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         log_weights, log_rates = self._mixture(decoded)
-        return tuple(  # type: ignore[return-value]
-            poisson_quantile(log_weights.exp(), log_rates.exp(), share)
-            for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
-        )
+        low, high = (poisson_quantile(log_weights.exp(), log_rates.exp(), share) for share in TAILS)
+        return low, high
 
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights and log rates (B, D, components + 1), the decoder's Poisson first."""
@@ -354,8 +351,8 @@ class Ordinal(Levels):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         at_most = self.probabilities(decoded).cumsum(-1)
-        low = (at_most < (1 - INTERVAL) / 2).sum(-1)
-        high = (at_most < (1 + INTERVAL) / 2 - 1e-6).sum(-1)
+        low = (at_most < TAILS[0]).sum(-1)
+        high = (at_most < TAILS[1] - 1e-6).sum(-1)  # sums are rounded
         return low.to(decoded.dtype), high.to(decoded.dtype)
 
     def _bounds(self) -> Tensor:
@@ -449,12 +446,7 @@ class LogSoftmax(torch.autograd.Function):
 
 
 Likelihood = Real | Category | Count | Ordinal
-LIKELIHOODS: dict[str, type[Likelihood]] = {
-    "real": Real,
-    "category": Category,
-    "count": Count,
-    "ordinal": Ordinal,
-}
+LIKELIHOODS: dict[str, type[Likelihood]] = {"real": Real, "category": Category, "count": Count, "ordinal": Ordinal}
 
 
 def make_likelihood(columns: Sequence[EncodedColumn], how: Distributions) -> Likelihood:

@@ -47,7 +47,7 @@ def reconstruct(
         return Reconstruction(evidence.drawn, evidence.decoded, nothing)
     # Two-stage: draw which cells are clean, hold those, and go over the rest again.
     draw = torch.rand(evidence.logit.shape, generator=generator, device=evidence.logit.device)
-    kept = cells.observed & cells.values.isfinite() & (draw < evidence.logit.sigmoid())
+    kept = cells.known & (draw < evidence.logit.sigmoid())
     start = Cells(cells.values, kept)  # a cell not kept enters as the column's average
     values, z = pseudo_gibbs(network, start, kept, generator)
     return Reconstruction(values, network.decode(z), kept)

@@ -9,8 +9,10 @@ from cellmend.errors import FileError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
 from cellmend.options import FDR
-from cellmend.review.flagged import Flagged, read_flagged
+from cellmend.review.flagged import FINDINGS, Flagged, read_flagged
 from cellmend.settings import Threshold
+
+MODEL = "model.cellmend"  # in a folder of results
 
 
 class Results:
@@ -18,7 +20,7 @@ class Results:
 
     def __init__(self, folder: Path, source: TableFile, threshold: Threshold) -> None:
         self.folder, self.source, self.threshold = folder, source, threshold
-        self.model = folder / "model.cellmend"  # as it was fitted, before any decision
+        self.model = folder / MODEL  # as it was fitted, before any decision
         self.decisions = folder / "decisions.jsonl"  # a line each
         self.columns = folder / "columns.json"  # what people said of whole columns
         self.learned = folder / "learned"  # a folder of what came of learning from decisions: findings.csv and a model
@@ -28,7 +30,7 @@ class Results:
 
     def read_flagged(self) -> Flagged:
         """The flagged cells, as they are since decisions were last learned from."""
-        last = self.learned if (self.learned / "findings.csv").is_file() else self.folder
+        last = self.learned if (self.learned / FINDINGS).is_file() else self.folder
         flagged = read_flagged(last)
         rows, names = self.source.table.num_rows, set(self.source.table.column_names)
         misfit = next((flag for flag in flagged.flags if flag.row >= rows or flag.column not in names), None)
