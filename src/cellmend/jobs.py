@@ -22,7 +22,7 @@ from cellmend.files.formats import TableFile
 from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN
-from cellmend.files.results import result_folder
+from cellmend.files.results import FINDINGS, MODEL, result_folder
 from cellmend.findings.finding import Finding, Mended
 from cellmend.report.columns import checked_by_itself
 from cellmend.report.page import Facts, write_report
@@ -40,7 +40,6 @@ from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
-MODEL = "model.cellmend"  # in a folder of results
 SHOWN_LEVELS = 5  # of those that an update added
 
 
@@ -150,7 +149,7 @@ class Cleaning:
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
-        return ["findings.csv", "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
+        return [FINDINGS, "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:

@@ -131,15 +131,11 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON holds it; None where there is nothing to measure."""
-        return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "overall": {name: None if np.isnan(value) else value for name, value in self.overall.items()},
-            "by_kind": self.by_kind.to_pylist(),
-            "by_column": self.by_column.to_pylist(),
-            "by_cause": self.by_cause.to_pylist(),
-            "baselines": None if self.baselines is None else self.baselines.to_pylist(),
-        }
+        overall = {name: None if np.isnan(value) else value for name, value in self.overall.items()}
+        tables = {"by_kind": self.by_kind, "by_column": self.by_column, "by_cause": self.by_cause}
+        tables["baselines"] = self.baselines
+        lines = {name: None if table is None else table.to_pylist() for name, table in tables.items()}
+        return {"rows": self.rows, "columns": self.columns, "overall": overall} | lines
 
 
 def evaluate(

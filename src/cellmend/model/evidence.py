@@ -18,11 +18,11 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE
+from cellmend.posterior.priors import TOGETHER
 
 CHUNK_NUMBERS = 2**22  # held at once by a thread, about 16 MB
 PER_CELL = 16  # numbers, beside what is decoded
 CUDA_CHUNKS = 32  # times as many on a GPU, whose many cores need more to do
-TOGETHER = 32  # rows are judged by multiples of these: processors treat the last few otherwise than the others
 
 Answer = TypeVar("Answer")
 

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from cellmend.errors import FileError
 from cellmend.files.folders import open_parts
 from cellmend.files.guarded import read_guarded
+from cellmend.files.results import FINDINGS
 from cellmend.review.ledger import Cell
 from cellmend.table.causes.named import UNLIKE_ROW
-
-FINDINGS = "findings.csv"  # in a folder of results
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 from cellmend.errors import FileError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
+from cellmend.files.results import FINDINGS, MODEL
 from cellmend.options import FDR
-from cellmend.review.flagged import FINDINGS, Flagged, read_flagged
+from cellmend.review.flagged import Flagged, read_flagged
 from cellmend.settings import Threshold
-
-MODEL = "model.cellmend"  # in a folder of results
 
 
 class Results:

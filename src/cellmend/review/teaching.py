@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellmend.decisions.decision import Decision
-from cellmend.review.flagged import FINDINGS, Asked, Flag, Flagged, flag_of
+from cellmend.files.results import FINDINGS, MODEL
+from cellmend.review.flagged import Asked, Flag, Flagged, flag_of
 from cellmend.review.ledger import Cell
 from cellmend.review.limits import Wishes
-from cellmend.review.results import MODEL, Results
+from cellmend.review.results import Results
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
