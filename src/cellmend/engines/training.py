@@ -209,11 +209,9 @@ class Kept:
         """Write the state now and then; what is older than the newest that all have written is taken away."""
         if epochs % KEEP_EVERY:
             return
-        learned = {OF_SUSPICIONS + name: each for name, each in self.suspicions.state().items()}
+        whole = {**state, **{OF_SUSPICIONS + name: each for name, each in self.suspicions.state().items()}}
         with whole_file(self._file(epochs, self.rank)) as temporary:
-            save_file(
-                {name: each.detach().clone().contiguous() for name, each in {**state, **learned}.items()}, temporary
-            )
+            save_file({name: each.detach().clone().contiguous() for name, each in whole.items()}, temporary)
         dist.barrier()
         for old in self.folder.glob(f"epoch-*-of-{self.world}-{self.rank}.safetensors"):
             if old != self._file(epochs, self.rank):

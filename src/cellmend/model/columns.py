@@ -128,17 +128,14 @@ class RealColumn(NumberColumn):
         gross = are_gross(numbers)
         mean, sd = mean_and_sd(numbers[~gross] if robust else numbers)
         decimals = usual_decimals(numbers, single=values.type == pa.float32())
-        with np.errstate(over="ignore"):
-            standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
+        standardised = _standardised(numbers, mean, sd)
         usual = standardised[~gross]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
         knots, core = tuple(place_knots(standardised).tolist()), core_of(standardised) if robust else (0.0, 1.0, False)
         return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core, few_numbers(numbers))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        with np.errstate(over="ignore"):
-            standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
-        return np.clip(standardised, -FARTHEST, FARTHEST)
+        return _standardised(_numbers(self.name, self.kind, values), self.mean, self.sd)
 
     @property
     def has_own_noise(self) -> bool:
@@ -324,6 +321,11 @@ def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float6
             "Hint: leave the cell empty if it is unknown."
         )
     return numbers
+
+
+def _standardised(numbers: NDArray[np.float64], mean: float, sd: float) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
 
 
 def _known_numbers(column: Column, values: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from cellmend.model.likelihoods import Likelihood, constant, fixed, padded_rows
 REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 WORTH_A_CUT = 3  # times less padding
-SMALL_TABLE = 1024  # levels, whose products are made for every batch, however small
+SMALL_TABLE = 1024  # levels of all columns, whose products are made for every batch, however small
 FEW_LEVELS = {"cpu": 16, "cuda": 128}  # per column: to learn, one product is then faster than looking up
 
 

@@ -32,7 +32,7 @@ from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 
-SMALL_TABLE = 4000  # rows
+FEW_ROWS = 4000  # in a small table
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
 RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
 FULL_RATE = 256
@@ -225,7 +225,7 @@ def batch_for(rows: int) -> int:
     >>> [batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
     [16, 50, 312, 1024]
     """
-    return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
+    return min(max(rows // STEPS[rows >= FEW_ROWS], 16), 1024)
 
 
 def rate_for(batch_size: int) -> float:

@@ -47,7 +47,8 @@ class Distributions:
 
 
 class Real(nn.Module):
-    """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian or Cauchy at 0.
+    """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian at 0, or a Cauchy
+    around the column's usual values.
 
     With `components` the clean distribution is a mixture: that Gaussian, of a width that the decoder says too, and
     components whose places and widths are learned for the column, all weighed by the decoder. A column is then
