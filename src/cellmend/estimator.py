@@ -28,7 +28,7 @@ from cellmend.model.model import Model, find_device
 from cellmend.model.network import RVAE
 from cellmend.model.profile import Profile, moved
 from cellmend.model.update import learn_more
-from cellmend.settings import Settings, Threshold, check_number
+from cellmend.settings import Settings, Threshold, Whole, check
 from cellmend.table.frames import read_frame
 from cellmend.table.notation import Notations
 from cellmend.table.otherwise import describe_table
@@ -204,7 +204,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """The `n` cells of X whose answer would teach most, or all cells of `n` rows, as a DataFrame: row, column,
         value, suspicion, repair, cause, and for how many other cells the answer speaks."""
         judge, encoded = self._judged(X)
-        asked = ask(Finder(judge), encoded, check_number("n", n), whole_rows=whole_rows)
+        asked = ask(Finder(judge), encoded, check("n", n, Whole), whole_rows=whole_rows)
         return encoded.table.frame.frame_of(asked)
 
     # ------------------------------------------------------------ which cells, which rows

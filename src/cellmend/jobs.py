@@ -17,11 +17,12 @@ import pyarrow as pa
 from cellmend.decisions.decision import read_decisions
 from cellmend.errors import SchemaWarning
 from cellmend.estimator import CellMender
+from cellmend.files.cells import differences
 from cellmend.files.formats import TableFile
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.origin import Origin
 from cellmend.files.places import STDIN
-from cellmend.files.results import result_folder
+from cellmend.files.results import FINDINGS, MODEL, result_folder
 from cellmend.findings.finding import Finding, Mended
 from cellmend.report.columns import checked_by_itself
 from cellmend.report.page import Facts, write_report
@@ -39,7 +40,6 @@ from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
-MODEL = "model.cellmend"  # in a folder of results
 SHOWN_LEVELS = 5  # of those that an update added
 
 
@@ -145,11 +145,11 @@ class Cleaning:
     table: str | None = None  # where the table lies; None: nowhere, so that a copy is kept
     decisions: Path | None = None  # file of what people decided about the table
     model: Path | None = None  # in place of fitting one
-    asked: Asked | None = None  # what was said of the table's file
+    asked: Asked = NOTHING_ASKED  # what was said of the table's file
 
     def files(self, suffix: str) -> list[str]:
         """The names of what is written of a table whose file's name ends so."""
-        return ["findings.csv", "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
+        return [FINDINGS, "report.html", *([] if self.dry_run else [f"repaired{suffix}", MODEL])]
 
 
 def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job, list[Path]]:
@@ -279,14 +279,9 @@ def written_plainly(source: TableFile, mender: CellMender) -> tuple[TableFile, l
     """The file with its numbers without units and its missing cells empty, and what was done, in sentences."""
     notations = learn_notations(source.table, declared_kinds(mender.schema), mender.decimal)
     plain = tidy(source.table, notations)
-    changes: dict[int, dict[int, str]] = {}
-    for place, (old, new) in enumerate(zip(source.table.columns, plain.columns, strict=True)):
-        texts = new.to_pylist() if old is not new else []
-        for row, (before, after) in enumerate(zip(old.to_pylist() if texts else [], texts, strict=True)):
-            if before != after:
-                changes.setdefault(row, {})[place] = after
+    csv = source.csv and source.csv.changed(differences(source.table, plain))
     said = [f"{name}: {why}; written plainly." for name, why in describe_columns(source.table, notations).items()]
-    return replace(source, table=plain, csv=None if source.csv is None else source.csv.changed(changes)), said
+    return replace(source, table=plain, csv=csv), said
 
 
 def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[str]]:

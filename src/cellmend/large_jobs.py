@@ -11,8 +11,8 @@ from cellmend.estimator import CellMender
 from cellmend.files.formats import TableFile
 from cellmend.files.origin import Origin, digest_of
 from cellmend.files.places import absolute
-from cellmend.files.results import check_folder, only_run, size_of
-from cellmend.jobs import MODEL, Cleaning, fit_large, judge, kept_warnings
+from cellmend.files.results import MODEL, check_folder, only_run, size_of
+from cellmend.jobs import Cleaning, fit_large, judge, kept_warnings
 from cellmend.progress import progress
 from cellmend.settings import Caution, Threshold
 from cellmend.streaming import limits

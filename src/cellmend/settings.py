@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,79 +45,58 @@ PAPER: dict[str, Any] = {
 }
 """RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
 
-Check = tuple[str, Callable[[Any], bool]]  # what a number must be, and is it that?
-_WHOLE: Check = ("a whole number from 1", lambda value: isinstance(value, Integral) and int(value) >= 1)
-_COUNT: Check = ("a whole number from 0", lambda value: isinstance(value, Integral) and int(value) >= 0)
-_SHARE: Check = ("between 0 and 1", lambda value: 0 < value < 1)
-_CHANCE: Check = ("above 0 and at most 1", lambda value: 0 < value <= 1)
-_POSITIVE: Check = ("above 0", lambda value: 0 < value < math.inf)
-_NOT_NEGATIVE: Check = ("0 or above", lambda value: 0 <= value < math.inf)
-NUMBERS = {
-    "alpha": _SHARE,
-    "outlier_scale": _POSITIVE,
-    "components": _COUNT,
-    "hide": ("from 0 to below 1", lambda value: 0 <= value < 1),
-    "networks": _WHOLE,
-    "kl_weight": _NOT_NEGATIVE,
-    "latent_dim": _WHOLE,
-    "hidden_dim": _WHOLE,
-    "embedding_dim": _WHOLE,
-    "epochs": _WHOLE,
-    "batch_size": _WHOLE,
-    "train_rows": _WHOLE,
-    "keep_rows": _COUNT,
-    "time_limit": _POSITIVE,
-    "patience": _WHOLE,
-    "learning_rate": _POSITIVE,
-    "weight_decay": _NOT_NEGATIVE,
-    "threshold": _SHARE,
-    "repair_from": _CHANCE,
-}
-MAY_BE_NONE = ("batch_size", "learning_rate", "train_rows", "time_limit", "patience")
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
-ASKED = {"fdr": _SHARE, "suspicion": _CHANCE, "top": _WHOLE, "n": _WHOLE}  # by a method
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse the first setting that cannot be, in one sentence.
+# ---------------------------------------------------------------- what each setting must be
 
-    >>> check_settings(dict.fromkeys(MAY_BE_NONE) | PAPER | {"alpha": 1.0, "threshold": 0.5, "repair_from": 0.9})
+
+class Check(NamedTuple):
+    """What a value must be, in words, and is it that?"""
+
+    must: str
+    holds: Callable[[Any], bool]
+
+
+def among(known: Sequence[str]) -> Check:
+    """One of these."""
+    return Check(f"one of {', '.join(map(repr, known))}", lambda value: value in known)
+
+
+def number(must: str, holds: Callable[[Any], bool]) -> Check:
+    """A number that is this."""
+    return Check(must, lambda value: isinstance(value, Real) and holds(value))
+
+
+Whole = Annotated[int, number("a whole number from 1", lambda value: isinstance(value, Integral) and int(value) >= 1)]
+Count = Annotated[int, number("a whole number from 0", lambda value: isinstance(value, Integral) and int(value) >= 0)]
+Share = Annotated[float, number("between 0 and 1", lambda value: 0 < value < 1)]
+Part = Annotated[float, number("from 0 to below 1", lambda value: 0 <= value < 1)]
+Chance = Annotated[float, number("above 0 and at most 1", lambda value: 0 < value <= 1)]
+Positive = Annotated[float, number("above 0", lambda value: 0 < value < math.inf)]
+NotNegative = Annotated[float, number("0 or above", lambda value: 0 <= value < math.inf)]
+
+
+def check(name: str, value: Any, type_: Any) -> Any:
+    """The value, if it is what a setting of this type must be.
+
+    >>> check("n", 3, Whole), check("fdr", None, Share | None)
+    (3, None)
+    >>> check("alpha", 1.0, Share)
     Traceback (most recent call last):
     cellmend.errors.SettingError: alpha must be between 0 and 1; it is 1.0.
     """
-    one_of("weights", settings["weights"], WEIGHTS)
-    one_of("outlier", settings["outlier"], OUTLIERS)
-    one_of("schedule", settings["schedule"], SCHEDULES)
-    for name in NUMBERS:
-        if settings[name] is not None or name not in MAY_BE_NONE:
-            check_number(name, settings[name])
-    if settings["weights"] == "amortized" and settings["hide"]:
-        raise SettingError(f'With weights="amortized" hide must be 0; it is {settings["hide"]}.')
-    check_method(settings["repair_method"], settings)
-
-
-def check_number(name: str, value: Any) -> Any:
-    """A number that was set, or that a method was asked with, if it is one that can be.
-
-    >>> check_number("fdr", 0.1)
-    0.1
-    """
-    what, holds = (NUMBERS | ASKED)[name]
-    if not (isinstance(value, Real) and holds(value)):
-        raise SettingError(f"{name} must be {what}; it is {value!r}.")
+    options = get_args(type_) if NoneType in get_args(type_) else (type_,)
+    for asked in (each for option in options for each in getattr(option, "__metadata__", ())):
+        if not (asked.holds(value) or (value is None and NoneType in options)):
+            raise SettingError(f"{name} must be {asked.must}; it is {value!r}.")
     return value
 
 
-def check_method(method: str, settings: Mapping[str, Any]) -> str:
-    """The method, if it is one that a network of these settings can answer by."""
-    one_of("repair_method", method, REPAIR_METHODS)
-    if settings["networks"] > 1 and method != "hidden":
-        raise SettingError(f"With {settings['networks']} networks repair_method must be 'hidden'; it is {method!r}.")
-    if not settings["kl_weight"] and method in ("one-stage", "two-stage"):
-        raise SettingError(
-            f"repair_method {method!r} draws the latent variable, so kl_weight must be above 0; it is 0."
-        )
-    return method
+def check_fields(settings: Any) -> None:
+    """Refuse the first field of a dataclass that is not what its type says."""
+    for name, type_ in get_type_hints(type(settings), include_extras=True).items():
+        check(name, getattr(settings, name), type_)
 
 
 def one_of(name: str, value: Any, known: Sequence[str]) -> str:
@@ -125,52 +105,51 @@ def one_of(name: str, value: Any, known: Sequence[str]) -> str:
     >>> one_of("kind", "pi", SCORES)
     'pi'
     """
-    if value not in known:
-        raise SettingError(f"{name} must be one of {', '.join(map(repr, known))}; it is {value!r}.")
-    return str(value)
+    return str(check(name, value, Annotated[str, among(known)]))
 
 
 @dataclass(frozen=True)
 class Settings:
     """The arguments of CellMender, where they are explained, once they are known to be possible."""
 
-    weights: str
-    alpha: float
-    outlier: str
-    outlier_scale: float
-    components: int
+    weights: Annotated[str, among(WEIGHTS)]
+    alpha: Share
+    outlier: Annotated[str, among(OUTLIERS)]
+    outlier_scale: Positive
+    components: Count
     binned: bool
-    hide: float
-    networks: int
-    kl_weight: float
-    latent_dim: int
-    hidden_dim: int
-    embedding_dim: int
-    epochs: int
-    batch_size: int | None
-    train_rows: int | None
-    keep_rows: int
-    time_limit: float | None
-    patience: int | None
-    learning_rate: float | None
-    schedule: str
-    weight_decay: float
-    repair_method: str
-    threshold: float
-    repair_from: float
+    hide: Part
+    networks: Whole
+    kl_weight: NotNegative
+    latent_dim: Whole
+    hidden_dim: Whole
+    embedding_dim: Whole
+    epochs: Whole
+    batch_size: Whole | None
+    train_rows: Whole | None
+    keep_rows: Count
+    time_limit: Positive | None
+    patience: Whole | None
+    learning_rate: Positive | None
+    schedule: Annotated[str, among(SCHEDULES)]
+    weight_decay: NotNegative
+    repair_method: Annotated[str, among(REPAIR_METHODS)]
+    threshold: Share
+    repair_from: Chance
     protect: Sequence[str]
     impute: bool
     schema: Any
     rules: Any
-    decimal: str | None
+    decimal: Annotated[str, among(DECIMALS)] | None
     device: Any
     random_state: Any
     verbose: bool
 
     def __post_init__(self) -> None:
-        check_settings(vars(self))
-        if self.decimal is not None:
-            one_of("decimal", self.decimal, DECIMALS)
+        check_fields(self)
+        if self.weights == "amortized" and self.hide:
+            raise SettingError(f'With weights="amortized" hide must be 0; it is {self.hide}.')
+        self.check_method()
 
     def since(self, start: float) -> Settings:
         """The same with what is left of the time limit, if that began at `start` by time.perf_counter."""
@@ -180,7 +159,14 @@ class Settings:
 
     def check_method(self, method: str | None = None) -> str:
         """The method asked for, or that of the settings, if a network of these settings can answer by it."""
-        return check_method(self.repair_method if method is None else method, vars(self))
+        method = one_of("repair_method", self.repair_method if method is None else method, REPAIR_METHODS)
+        if self.networks > 1 and method != "hidden":
+            raise SettingError(f"With {self.networks} networks repair_method must be 'hidden'; it is {method!r}.")
+        if not self.kl_weight and method in ("one-stage", "two-stage"):
+            raise SettingError(
+                f"repair_method {method!r} draws the latent variable, so kl_weight must be above 0; it is 0."
+            )
+        return method
 
 
 # ---------------------------------------------------------------- which cells are flagged
@@ -199,9 +185,9 @@ class Threshold:
     0.8
     """
 
-    fdr: float | None = None
-    suspicion: float | None = None
-    top: int | None = None
+    fdr: Share | None = None
+    suspicion: Chance | None = None
+    top: Whole | None = None
 
     @classmethod
     def of(cls, fdr: float | None, suspicion: float | None, top: int | None, *, otherwise: float) -> Threshold:
@@ -218,8 +204,7 @@ class Threshold:
         if len(self.given) != 1:
             which = f"{' and '.join(self.given)} are" if self.given else "none is"
             raise SettingError(f"Only one of fdr, suspicion and top may be given; {which}.")
-        for name, value in self.given.items():
-            check_number(name, value)
+        check_fields(self)
 
     def __str__(self) -> str:
         if self.fdr is not None:
@@ -253,12 +238,11 @@ class Caution:
     {'protect': ('price',)}
     """
 
-    repair_from: float | None = None  # least probability of a repair
+    repair_from: Chance | None = None  # least probability of a repair
     protect: tuple[str, ...] = ()  # columns that are flagged, but never changed
 
     def __post_init__(self) -> None:
-        if self.repair_from is not None:
-            check_number("repair_from", self.repair_from)
+        check_fields(self)
 
     def settings(self) -> dict[str, Any]:
         """As CellMender takes them; what was not said is left out."""

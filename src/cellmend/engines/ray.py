@@ -17,7 +17,7 @@ from cellmend.streaming.batches import score_batch
 from cellmend.streaming.streams import Stream, Unit
 from cellmend.streaming.tasks import Task, do_unit, finish, load_once, pending
 
-RETRIES = 5  # of a unit whose worker was lost
+RETRIES = 5  # of a unit, or of a training, whose worker was lost
 
 
 def run(
@@ -104,16 +104,9 @@ def connected(address: str | None, workers: int | None) -> Iterator[Any]:
     mine = not ray.is_initialized()
     if mine:
         try:
-            if address is None:
-                ray.init(
-                    address="local",
-                    num_cpus=workers,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    configure_logging=False,
-                )
-            else:
-                ray.init(address=address, log_to_driver=False, configure_logging=False)
+            own: dict[str, Any] = {"address": "local", "num_cpus": workers, "include_dashboard": False}
+            where = own if address is None else {"address": address}
+            ray.init(**where, log_to_driver=False, configure_logging=False)
         except ConnectionError as error:
             raise EngineError(f"There must be a Ray cluster at {address}; {reason(error)}.") from None
     try:

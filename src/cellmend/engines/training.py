@@ -9,6 +9,7 @@ that the sum of the gradients is that of one process with all rows. Started by R
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from cellmend.engines import connected, reason
+from cellmend.engines.ray import RETRIES
 from cellmend.errors import EngineError, SettingError
 from cellmend.estimator import CellMender, load
 from cellmend.files.places import whole_file
@@ -29,11 +31,11 @@ from cellmend.model.encoding import Cells
 from cellmend.model.file import settings_to_json
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge
-from cellmend.model.learning import climb, lesson, worst_of
+from cellmend.model.learning import climb, lesson, reviser, worst_of
 from cellmend.model.model import Calibration, Model, draw_networks
 from cellmend.model.network import RVAE
 from cellmend.model.optimiser import Watch
-from cellmend.model.suspicion import RARE_SHARE, Suspicions, clean_priors, expected_errors
+from cellmend.model.suspicion import RARE_SHARE, Suspicions, expected_errors
 from cellmend.model.update import known_room
 from cellmend.settings import Settings
 from cellmend.streaming import Stream, chosen_rows, fit_stream, open_stream, read_rows
@@ -44,7 +46,6 @@ KEEP_EVERY = 5  # epochs
 JUDGED = 200_000  # rows of all processes together, from which the rates of errors are estimated
 WORKERS = 2  # processes, unless the user says otherwise
 OF_SUSPICIONS = "suspicions."  # before the names of what they learned, in files
-RETRIES = 5  # of a training whose worker was lost
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def fit(mender: CellMender, stream: Stream, model: Path, *, workers: int, addres
             trainer.fit()
         except TrainingFailedError as error:
             raise EngineError(f"Training failed on the cluster, retries included ({reason(error)}).") from None
-    clear(plan)
+    shutil.rmtree(plan.kept)
 
 
 def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
@@ -94,7 +95,7 @@ def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
     asked = json.dumps({"plan": asdict(plan), "settings": settings_to_json(mender.settings()), "files": stream.files})
     place = kept / "plan.json"
     if not place.exists() or place.read_text() != asked:
-        clear(plan)
+        shutil.rmtree(kept)
         kept.mkdir()
         rounds = mender.epochs
         fit_stream(mender.set_params(epochs=1), stream)  # of its weights nothing is kept
@@ -106,14 +107,6 @@ def make_plan(mender: CellMender, stream: Stream, model: Path) -> Plan:
     return plan
 
 
-def clear(plan: Plan) -> None:
-    """Take away what was kept while training."""
-    folder = Path(plan.kept)
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    folder.rmdir()
-
-
 def train_together(config: Mapping[str, object]) -> None:
     """What each process does, after they know of each other."""
     plan = Plan(**config)  # type: ignore[arg-type]
@@ -123,20 +116,9 @@ def train_together(config: Mapping[str, object]) -> None:
 
     some = Cells(*team.some(cells.values, cells.observed))
     suspicions = Suspicions(known_room(replace(mender.model_, network=network), some))
-
-    def revise() -> Tensor:
-        ratio, by_chance = hidden_ratios(network, cells)
-        rates = suspicions.revise(*team.some(ratio, by_chance, cells.observed))
-        return clean_priors(ratio, cells.observed, rates)
-
     settings, watch = mender.settings(), Watch(team=team, keeper=Kept(Path(plan.kept), suspicions))
-    history = climb(
-        network,
-        lesson(cells, settings, revise, suspicions.first_alpha(mender.alpha)),
-        settings,
-        mender.model_.seed,
-        watch=watch,
-    )
+    revise, alpha = reviser(network, cells, suspicions, team.some), suspicions.first_alpha(mender.alpha)
+    history = climb(network, lesson(cells, settings, revise, alpha), settings, mender.model_.seed, watch=watch)
     mender.model_ = replace(
         mender.model_,
         network=network,
@@ -227,11 +209,9 @@ class Kept:
         """Write the state now and then; what is older than the newest that all have written is taken away."""
         if epochs % KEEP_EVERY:
             return
-        learned = {OF_SUSPICIONS + name: each for name, each in self.suspicions.state().items()}
+        whole = {**state, **{OF_SUSPICIONS + name: each for name, each in self.suspicions.state().items()}}
         with whole_file(self._file(epochs, self.rank)) as temporary:
-            save_file(
-                {name: each.detach().clone().contiguous() for name, each in {**state, **learned}.items()}, temporary
-            )
+            save_file({name: each.detach().clone().contiguous() for name, each in whole.items()}, temporary)
         dist.barrier()
         for old in self.folder.glob(f"epoch-*-of-{self.world}-{self.rank}.safetensors"):
             if old != self._file(epochs, self.rank):

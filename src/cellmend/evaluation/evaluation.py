@@ -20,7 +20,7 @@ from cellmend.estimator import CellMender
 from cellmend.evaluation.planting import Floats, Mask, Planted, Target, plant
 from cellmend.evaluation.vandal_kinds import NAMES
 from cellmend.findings.finding import Finding, Mended
-from cellmend.settings import check_number
+from cellmend.settings import Share, check
 from cellmend.table.values import level_text, plain
 
 SHOWN_COLUMNS = 5  # in which a cause acted most often
@@ -131,15 +131,11 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON holds it; None where there is nothing to measure."""
-        return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "overall": {name: None if np.isnan(value) else value for name, value in self.overall.items()},
-            "by_kind": self.by_kind.to_pylist(),
-            "by_column": self.by_column.to_pylist(),
-            "by_cause": self.by_cause.to_pylist(),
-            "baselines": None if self.baselines is None else self.baselines.to_pylist(),
-        }
+        overall = {name: None if np.isnan(value) else value for name, value in self.overall.items()}
+        tables = {"by_kind": self.by_kind, "by_column": self.by_column, "by_cause": self.by_cause}
+        tables["baselines"] = self.baselines
+        lines = {name: None if table is None else table.to_pylist() for name, table in tables.items()}
+        return {"rows": self.rows, "columns": self.columns, "overall": overall} | lines
 
 
 def evaluate(
@@ -175,7 +171,7 @@ def evaluate(
     """
     if not 0 < share <= 1:
         raise EvaluationError(f"The share of cells that get errors must be above 0 and at most 1; it is {share!r}.")
-    check_number("fdr", fdr)
+    check("fdr", fdr, Share)
     if baselines:
         from cellmend_bench.compared import check_baselines, compare  # the experiments' methods are no part of this
 

@@ -19,7 +19,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from cellmend.errors import FileError
-from cellmend.files.layout import Asked, Layout, check_header_row, find_layout
+from cellmend.files.layout import NOTHING_ASKED, Asked, Layout, check_header_row, find_layout
 
 Changes = Mapping[int, Mapping[int, str]]  # row -> column -> new text of the cell
 
@@ -118,13 +118,12 @@ class CsvText:
         )
 
 
-def read_csv_text(raw: bytes, name: str, asked: Asked | None = None) -> CsvText:
+def read_csv_text(raw: bytes, name: str, asked: Asked = NOTHING_ASKED) -> CsvText:
     """A CSV file's bytes, with encoding and delimiter found out.
 
     >>> read_csv_text("größe;x\\n1,5;a\\n".encode("cp1252"), "a.csv").delimiter
     ';'
     """
-    asked = asked or Asked()
     mark = next((mark for mark in MARKED if raw.startswith(mark)), b"")
     text, encoding = _decode(raw[len(mark) :], mark, asked.encoding, name)
     content = text.encode("utf-8", "surrogatepass")

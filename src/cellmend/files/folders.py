@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,11 +72,15 @@ def open_parts(place: str) -> Parts:
 def _table_schema(place: str, first: pa.Schema, *told: pa.Schema) -> pa.Schema:
     """The columns of the first file, and after them those that the names of folders tell."""
     keys = [field for each in told for field in each if field.name not in first.names]
-    twin = next((name for name in first.names if first.names.count(name) > 1), None)
-    if twin is not None:
-        times = first.names.count(twin)
-        raise FileError(f"{place} must give every column a name of its own; {times} are named {twin!r}.")
+    refuse_twins(first.names, place)
     return pa.schema([*first, *keys])
+
+
+def refuse_twins(names: list[str], place: str) -> None:
+    """Stop if two columns have the same name."""
+    column, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise FileError(f"{place} must give every column a name of its own; {times} are named {column!r}.")
 
 
 def _refuse_other_columns(place: str, names: set[str], fragments: Sequence[Any]) -> None:

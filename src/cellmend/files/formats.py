@@ -8,7 +8,6 @@ or ORIGINALS, and WRITERS.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,10 +24,10 @@ from pyarrow.fs import FileSystem, FileType
 
 from cellmend.errors import FileError
 from cellmend.files.csvtext import Changes, CsvText, misfit, read_csv_text, split
-from cellmend.files.folders import open_parts
+from cellmend.files.folders import open_parts, refuse_twins
 from cellmend.files.jsonlines import JsonLines, read_json_lines, write_json_lines
 from cellmend.files.jsontable import JsonTable, read_json_table
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.opendocument import read_ods
 from cellmend.files.packed import only_table, read_bounded
 from cellmend.files.places import STDIN, find, first_line, readable, whole_file
@@ -115,12 +114,11 @@ class TableFile:
 # ---------------------------------------------------------------- reading
 
 
-def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
+def read_file(place: str | Path, asked: Asked = NOTHING_ASKED) -> TableFile:
     """The table in a file or a folder of Parquet files, at a path or a URL; `-` is CSV on standard input.
 
     `asked` is what the user says of the file.
     """
-    asked = asked or Asked()
     if str(place) == STDIN:
         return _read_csv(sys.stdin.buffer.read(), "standard input", asked)
     system, path, found = find(place)
@@ -134,24 +132,20 @@ def read_file(place: str | Path, asked: Asked | None = None) -> TableFile:
     with readable(name, kind):
         if kind in READERS:
             with system.open_input_file(path) as file:
-                table = READERS[kind](file)
-            _refuse_twins(table.column_names, name)
-            return TableFile(name, table, kind)
+                return _distinct(TableFile(name, READERS[kind](file), kind))
         content = _content(system, path, name, compression)
     return _read_content(content, name, asked, kind, compression)
 
 
-def read_bytes(content: bytes, name: str, asked: Asked | None = None) -> TableFile:
+def read_bytes(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> TableFile:
     """The table in a file of this name that has this content; a copy of it is not compressed."""
     kind, compression = kind_of(name)
     with readable(name, kind):
         if kind in READERS:
-            table = READERS[kind](pa.BufferReader(content))
-            _refuse_twins(table.column_names, name)
-            return TableFile(name, table, kind)
+            return _distinct(TableFile(name, READERS[kind](pa.BufferReader(content)), kind))
         if compression:
             content = read_bounded(pa.input_stream(pa.BufferReader(content), compression), len(content), name)
-    return _read_content(content, name, asked or Asked(), kind, None)
+    return _read_content(content, name, asked, kind, None)
 
 
 def _read_content(content: bytes, name: str, asked: Asked, kind: str, compression: str | None) -> TableFile:
@@ -159,12 +153,10 @@ def _read_content(content: bytes, name: str, asked: Asked, kind: str, compressio
         return _read_csv(content, name, asked, kind, compression)
     if kind == ODS:
         table, notes = read_ods(content, name, asked)
-        _refuse_twins(table.column_names, name)
-        return TableFile(name, table, ".xlsx", told=notes)
+        return _distinct(TableFile(name, table, ".xlsx", told=notes))
     with readable(name, kind):
         original = ORIGINALS[kind](content, name, asked)
-    _refuse_twins(original.table.column_names, name)
-    return TableFile(name, original.table, kind, original=original)
+    return _distinct(TableFile(name, original.table, kind, original=original))
 
 
 def kind_of(name: str) -> tuple[str, str | None]:
@@ -200,17 +192,16 @@ def _content(system: FileSystem, path: str, name: str, compression: str | None =
         return read_bounded(stream, system.get_file_info(path).size or 0, name)
 
 
-def _refuse_twins(names: list[str], name: str) -> None:
-    """Stop if two columns have the same name."""
-    column, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    if times > 1:
-        raise FileError(f"{name} must give every column a name of its own; {times} are named {column!r}.")
+def _distinct(file: TableFile) -> TableFile:
+    """A file that was read, if no two of its columns have the same name."""
+    refuse_twins(file.table.column_names, file.name)
+    return file
 
 
 def _read_csv(raw: bytes, name: str, asked: Asked, kind: str = ".csv", compression: str | None = None) -> TableFile:
     tabs = kind == ".tsv" and asked.delimiter is None
     text = read_csv_text(raw, name, replace(asked, delimiter="\t") if tabs else asked)
-    _refuse_twins(text.names, name)
+    refuse_twins(text.names, name)
     try:
         table = text.table()
     except pa.ArrowInvalid as error:

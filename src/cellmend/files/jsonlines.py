@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cellmend.errors import FileError
 from cellmend.files.cells import differences, table_of, typed_like
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class JsonLines:
         return b"".join(lines)
 
 
-def read_json_lines(content: bytes, name: str, asked: Asked | None = None) -> JsonLines:
+def read_json_lines(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> JsonLines:
     """A JSON Lines file's bytes."""
     lines = content.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if line.strip()]

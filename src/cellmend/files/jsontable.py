@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cellmend.errors import FileError
 from cellmend.files.cells import differences, table_of, typed_like
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 
 WANTED = "a list of objects, such as [{...}, {...}], or an object with one such list"
 
@@ -47,7 +47,7 @@ class JsonTable:
         return (json.dumps(whole, ensure_ascii=False, indent=indent) + end).encode()
 
 
-def read_json_table(content: bytes, name: str, asked: Asked | None = None) -> JsonTable:
+def read_json_table(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> JsonTable:
     """A JSON file's bytes."""
     whole = parse_json(content, name)
     lists = {key: each for key, each in whole.items() if _is_rows(each)} if isinstance(whole, dict) else {}

@@ -31,6 +31,9 @@ class Asked:
     encoding: str | None = None
 
 
+NOTHING_ASKED = Asked()
+
+
 class Layout(NamedTuple):
     """Which rows are the table, the header first, and what was left out, in words."""
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cellmend.errors import FileError
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.places import is_url, whole_file
 
 NAME = "source.json"
@@ -28,10 +28,9 @@ class Origin:
 
     @classmethod
     def of(
-        cls, table: str, name: str, folder: Path, threshold: Mapping[str, float], asked: Asked | None = None
+        cls, table: str, name: str, folder: Path, threshold: Mapping[str, float], asked: Asked = NOTHING_ASKED
     ) -> Origin:
         """The origin of results in `folder` that are about `table`."""
-        asked = asked or Asked()
         if is_url(table):
             return cls(table, name, asked, threshold=threshold)
         return cls(os.path.relpath(table, folder), name, asked, digest_of(table), threshold)

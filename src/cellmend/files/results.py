@@ -14,6 +14,7 @@ from typing import IO
 from cellmend.errors import FileError
 from cellmend.files.places import STDIN, is_url, refuse_to_overwrite
 
+MODEL, FINDINGS = "model.cellmend", "findings.csv"  # names of files in a folder of results
 ROOM = 2**23  # bytes that a model, its findings and a report need at least
 PARTIAL, LOCK = "partial", "lock"  # how hidden names end while a run is at work
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cellmend.errors import FileError, did_you_mean
 from cellmend.files.cells import as_text, column_of, differences, typed_like
 from cellmend.files.csvtext import LAST_LOOKED_AT, LOOKED_AT, named
-from cellmend.files.layout import Asked, Layout, check_header_row, find_layout
+from cellmend.files.layout import NOTHING_ASKED, Asked, Layout, check_header_row, find_layout
 from cellmend.files.places import first_line
 
 FLAGGED, REPAIRED = "FFF2CC", "D9EAD3"  # colours of cells that were left as found, and of those that were changed
@@ -68,9 +68,8 @@ def _mark(cell: Any, colour: str, said: str) -> None:
     cell.comment = Comment(before + said, AUTHOR)
 
 
-def read_workbook(content: bytes, name: str, asked: Asked | None = None) -> Workbook:
+def read_workbook(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> Workbook:
     """A workbook's bytes; the table is in the first sheet that has one, or in the one asked for."""
-    asked = asked or Asked()
     sheets = _sheets(content, name)
     title, notes = choose_sheet(sheets, asked.sheet, name)
     found = lay_out(sheets[title], asked.header_row, f"{name}, sheet {title},")

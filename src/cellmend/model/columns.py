@@ -128,17 +128,14 @@ class RealColumn(NumberColumn):
         gross = are_gross(numbers)
         mean, sd = mean_and_sd(numbers[~gross] if robust else numbers)
         decimals = usual_decimals(numbers, single=values.type == pa.float32())
-        with np.errstate(over="ignore"):
-            standardised = np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
+        standardised = _standardised(numbers, mean, sd)
         usual = standardised[~gross]
         reach = (float(usual.min()), float(usual.max())) if len(usual) else (-FARTHEST, FARTHEST)
         knots, core = tuple(place_knots(standardised).tolist()), core_of(standardised) if robust else (0.0, 1.0, False)
         return cls(column.name, column.kind, mean, sd, decimals, knots, reach, *core, few_numbers(numbers))
 
     def encode(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        with np.errstate(over="ignore"):
-            standardised = (_numbers(self.name, self.kind, values) - self.mean) / self.sd
-        return np.clip(standardised, -FARTHEST, FARTHEST)
+        return _standardised(_numbers(self.name, self.kind, values), self.mean, self.sd)
 
     @property
     def has_own_noise(self) -> bool:
@@ -326,6 +323,11 @@ def _numbers(name: str, kind: str, values: pa.ChunkedArray) -> NDArray[np.float6
     return numbers
 
 
+def _standardised(numbers: NDArray[np.float64], mean: float, sd: float) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.clip((numbers - mean) / sd, -FARTHEST, FARTHEST)
+
+
 def _known_numbers(column: Column, values: pa.ChunkedArray) -> NDArray[np.float64]:
     """Without gaps and what cannot be read."""
     numbers = _numbers(column.name, column.kind, values)
@@ -334,13 +336,10 @@ def _known_numbers(column: Column, values: pa.ChunkedArray) -> NDArray[np.float6
 
 def _refuse_text(name: str, kind: str, values: pa.ChunkedArray) -> None:
     cells = values.to_pylist()
-    odd = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
-    row = odd if odd is not None else next(row for row, cell in enumerate(cells) if cell is not None)
-    hint = (
-        "convert the column to numbers"
-        if odd is None
-        else f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
-    )
+    row = next((row for row, cell in enumerate(cells) if not _is_number(cell)), None)
+    hint = f"leave the cell empty if it is unknown, or declare {name!r} as category in the schema"
+    if row is None:
+        row, hint = next(row for row, cell in enumerate(cells) if cell is not None), "convert the column to numbers"
     raise TableError(f"Column {name!r} is {kind} and must hold numbers; row {row} holds {cells[row]!r}. Hint: {hint}.")
 
 

@@ -30,6 +30,11 @@ class Cells:
     values: Tensor
     observed: Tensor
 
+    @property
+    def known(self) -> Tensor:
+        """Cells that are there and that their columns can hold, (N, D)."""
+        return self.observed & self.values.isfinite()
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -90,11 +95,8 @@ class TableEncoder:
 
     @classmethod
     def fit(cls, schema: Schema, table: ReadTable, *, robust: bool = False) -> TableEncoder:
-        columns = [
-            ENCODED[_as_modelled(column).kind].fit(_as_modelled(column), table.understood[column.name], robust=robust)
-            for column in schema
-            if column.kind != IGNORE
-        ]
+        modelled = (_as_modelled(column) for column in schema if column.kind != IGNORE)
+        columns = [ENCODED[each.kind].fit(each, table.understood[each.name], robust=robust) for each in modelled]
         return cls(sorted(columns, key=_place), table.names)
 
     def grown(self, table: ReadTable, doubtful: Mapping[str, Collection[Any]]) -> TableEncoder:
@@ -117,10 +119,7 @@ class TableEncoder:
         sources = [table.understood.column(position) for position in self.positions]
         values = np.stack([c.encode(s) for c, s in zip(self.columns, sources, strict=True)], axis=1)
         observed = np.stack([s.is_valid().to_numpy() for s in sources], axis=1)
-        return Cells(
-            torch.from_numpy(np.where(observed, values, 0.0).astype(np.float32)),
-            torch.from_numpy(observed),
-        )
+        return Cells(torch.from_numpy(np.where(observed, values, 0.0).astype(np.float32)), torch.from_numpy(observed))
 
     def encode_seen(self, table: ReadTable, seen: Seen | None) -> EncodedTable:
         """A table and its cells, without those that a first look hid, if there was one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,11 +18,11 @@ from torch import Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.network import RVAE
+from cellmend.posterior.priors import TOGETHER
 
 CHUNK_NUMBERS = 2**22  # held at once by a thread, about 16 MB
 PER_CELL = 16  # numbers, beside what is decoded
 CUDA_CHUNKS = 32  # times as many on a GPU, whose many cores need more to do
-TOGETHER = 32  # rows are judged by multiples of these: processors treat the last few otherwise than the others
 
 Answer = TypeVar("Answer")
 
@@ -76,14 +77,23 @@ def each_chunk(network: RVAE, cells: Cells, answer: Callable[[int, Cells], Answe
     if network.decoder_output.bias.device.type != "cpu":
         yield from (answer(first, chunk) for first, chunk in in_chunks(network, cells))
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(torch.get_num_threads())
+    with threads(1):
+        try:
+            yield from pool.map(lambda chunk: answer(*chunk), in_chunks(network, cells))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Work with so many threads meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
     try:
-        yield from pool.map(lambda chunk: answer(*chunk), in_chunks(network, cells))
+        yield
     finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def filled_up(rows: Tensor) -> Tensor:

@@ -168,28 +168,18 @@ def read_parts(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"The contents of {path.name} must match its checksum; they do not, so the file is damaged. "
             "Hint: copy it again or save the model again."
         )
-    _refuse_other_figures(path, weights)
-    _refuse_old_decisions(path, header)
-    return header, weights
-
-
-def _refuse_other_figures(path: Path, weights: dict[str, Tensor]) -> None:
-    """Stop if the model weighs other evidence than this version works out: the answers would mean nothing."""
     shapes = {name.removeprefix(WEIGHER): each.shape for name, each in weights.items() if name.startswith(WEIGHER)}
     if shapes and shapes != {name: each.shape for name, each in learned().state_dict().items()}:
-        raise ModelFileError(
+        raise ModelFileError(  # its answers would mean nothing
             f"{path.name} must weigh the evidence that this cellmend works out; another version wrote it. "
             "Hint: fit and save the model again."
         )
-
-
-def _refuse_old_decisions(path: Path, header: dict[str, Any]) -> None:
-    """Stop if decisions were learned from other evidence than that of the posterior."""
     if "portrait" in (header.get("taught") or {}):
         raise ModelFileError(
             f"{path.name} learned its decisions from evidence that this cellmend no longer works out. "
             "Hint: fit the model again and give it the decisions again."
         )
+    return header, weights
 
 
 def _digest(header: dict[str, Any], weights: dict[str, Tensor]) -> str:

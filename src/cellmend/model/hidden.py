@@ -80,7 +80,7 @@ def hidden_ratios(network: RVAE, cells: Cells) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     uniform = torch.rand(cells.values.shape, generator=generator, dtype=torch.float64).to(cells.values.device)
     coded = network.coded.nonzero().squeeze(-1).to(cells.values.device)
-    known = (cells.observed & cells.values.isfinite())[:, coded]
+    known = cells.known[:, coded]
     levels = levels_by_chance(cells.values[:, coded].nan_to_num().long(), known, uniform[:, coded])
 
     @torch.no_grad()

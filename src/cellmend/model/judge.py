@@ -14,31 +14,12 @@ from torch.nn.functional import softplus
 from cellmend.decisions.judged import Judged
 from cellmend.errors import SettingError
 from cellmend.model.encoding import Cells, EncodedTable
-from cellmend.model.evidence import (
-    Evidence,
-    Reconstruction,
-    each_chunk,
-    filled_up,
-    in_chunks,
-)
+from cellmend.model.evidence import Evidence, Reconstruction, each_chunk, filled_up, in_chunks
 from cellmend.model.hidden import judge_hidden, log_hidden
 from cellmend.model.model import Model, Weighing
 from cellmend.model.network import Alpha, Bound
-from cellmend.model.published import (
-    cell_nll,
-    cell_pi,
-    cell_pi_clamped,
-    judge_whole_rows,
-    lower_bound,
-    reconstruct,
-)
-from cellmend.model.suspicion import (
-    ErrorRates,
-    hiding_alpha,
-    log_odds,
-    suspicion_alone,
-    suspicion_log_odds,
-)
+from cellmend.model.published import cell_nll, cell_pi, cell_pi_clamped, judge_whole_rows, lower_bound, reconstruct
+from cellmend.model.suspicion import ErrorRates, hiding_alpha, log_odds, suspicion_alone, suspicion_log_odds
 from cellmend.model.voice import Voice
 from cellmend.posterior.experts import odds_of_their_own
 from cellmend.posterior.firstlook import Seen
@@ -138,8 +119,7 @@ class Judge:
         if len(rows):
             shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
             said[:, rows] = np.where(hidden[rows], shown, said[:, rows])
-        known = (cells.observed & cells.values.isfinite()).cpu().numpy()
-        return Voice(said[0], said[1], known, encoded.cells.observed.cpu().numpy())
+        return Voice(said[0], said[1], cells.known.cpu().numpy(), encoded.cells.observed.cpu().numpy())
 
     def _said(self, encoded: EncodedTable) -> Floats:
         """Log odds by all readings, and the ratio with nothing else hidden, (2, N, D)."""
@@ -257,12 +237,11 @@ class Judge:
             each = [torch.where(cells.observed, score(evidence, cells), 0.0).double() for score in scores]
             return [found.contiguous().cpu().numpy() for found in each]
 
-        parts, done = [], 0
+        parts = []
         with progress("Scoring", rows, shown=self.settings.verbose) as show:
             for part in each_chunk(self.model.network, encoded.cells[filled_up(torch.arange(rows))], scored):
                 parts.append(part)
-                done += len(part[0])
-                show(min(done, rows))
+                show(min(sum(len(each[0]) for each in parts), rows))
         return [np.concatenate(each)[:rows] for each in zip(*parts, strict=True)]
 
     def _log_odds(self, evidence: Evidence, cells: Cells) -> Tensor:
@@ -274,7 +253,7 @@ class Judge:
 
     def _alpha(self, cells: Cells) -> Alpha:
         """That cells are clean, by which they are hidden and readings weighed."""
-        return hiding_alpha(self.rates, self.settings.alpha, cells.values) if self.hides else self.settings.alpha
+        return hiding_alpha(self.rates, self.settings.alpha, cells.values)
 
     def _suspicion(self, evidence: Evidence, cells: Cells) -> Tensor:
         return self._log_odds(evidence, cells).sigmoid()

@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from cellmend.model.likelihoods import Likelihood, constant, padded_rows
+from cellmend.model.likelihoods import Likelihood, constant, fixed, padded_rows
 
 REGISTER = 16  # numbers
 LARGEST_EMBEDDING = 1.0  # norm, as in the authors' code
 WORTH_A_CUT = 3  # times less padding
-SMALL_TABLE = 1024  # levels, whose products are made for every batch, however small
+SMALL_TABLE = 1024  # levels of all columns, whose products are made for every batch, however small
 FEW_LEVELS = {"cpu": 16, "cuda": 128}  # per column: to learn, one product is then faster than looking up
 
 
@@ -100,11 +100,6 @@ class OwnOutputs(nn.Module):
 class Embeddings(nn.Module):
     """One vector per level of every coded column, all in one table (L, E), L = C_1 + ... + C_D."""
 
-    first: Tensor
-    owner: Tensor
-    padded: Tensor
-    place: Tensor
-
     def __init__(self, levels: list[int], embedding_dim: int) -> None:
         super().__init__()
         self.columns = len(levels)
@@ -114,14 +109,14 @@ class Embeddings(nn.Module):
         self.rows = [size(group) * max(levels[group]) for group in groups]  # when padded to the most levels
         counts = torch.tensor(levels, dtype=torch.long)
         first = counts.cumsum(0) - counts
-        constant(self, "first", first)  # (D,) row of each column's first level
-        constant(self, "owner", torch.arange(len(levels)).repeat_interleave(counts))  # (L,) column of each row
+        self.first = fixed(first)  # (D,) row of each column's first level
+        self.owner = fixed(torch.arange(len(levels)).repeat_interleave(counts))  # (L,) column of each row
         most = torch.tensor([max(levels[group]) for group in groups for _ in levels[group]], dtype=torch.long)
         level = torch.arange(int(most.sum())) - (most.cumsum(0) - most).repeat_interleave(most)  # within its column
         owner = torch.arange(len(levels)).repeat_interleave(most)
         # Columns of a group are padded to the same number of levels; nobody looks up what is beyond.
-        constant(self, "padded", first[owner] + torch.where(level < counts[owner], level, 0))
-        constant(self, "place", (level < counts[owner]).nonzero().squeeze(-1))  # (L,) of each level among the padded
+        self.padded = fixed(first[owner] + torch.where(level < counts[owner], level, 0))
+        self.place = fixed((level < counts[owner]).nonzero().squeeze(-1))  # (L,) of each level among the padded
         self.any_padding = len(self.padded) > sum(levels)
         self.vectors = nn.Parameter(torch.empty(sum(levels), embedding_dim))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from cellmend.model.encoding import Cells, EncodedTable, TableEncoder
-from cellmend.model.evidence import for_each_network
+from cellmend.model.evidence import for_each_network, threads
 from cellmend.model.hidden import hidden_ratios
 from cellmend.model.judge import Judge, published_rates, seen_of
 from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks, find_device
@@ -32,7 +32,7 @@ from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 
-SMALL_TABLE = 4000  # rows
+FEW_ROWS = 4000  # in a small table
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
 RATES = (0.002, 0.004)  # learning rates, unless one is given: of small batches and of those of FULL_RATE rows
 FULL_RATE = 256
@@ -104,12 +104,15 @@ def lesson_for(network: RVAE, cells: Cells, settings: Settings, suspicions: Susp
     return lesson(of_each, settings, lambda: revise().expand(of_each.values.shape), alpha)
 
 
-def reviser(network: RVAE, cells: Cells, suspicions: Suspicions) -> Callable[[], Tensor]:
-    """Gives the alpha of every cell (N, D), by what the network says of them when it is called."""
+def reviser(
+    network: RVAE, cells: Cells, suspicions: Suspicions, gather: Callable[..., Sequence[Tensor]] = lambda *own: own
+) -> Callable[[], Tensor]:
+    """Gives the alpha of every cell (N, D), by what the network says of them when it is called, and of those that
+    `gather` puts together from several processes."""
 
     def revise() -> Tensor:
         ratio, by_chance = hidden_ratios(network, cells)
-        return clean_priors(ratio, cells.observed, suspicions.revise(ratio, by_chance, cells.observed))
+        return clean_priors(ratio, cells.observed, suspicions.revise(*gather(ratio, by_chance, cells.observed)))
 
     return revise
 
@@ -148,15 +151,9 @@ def climb(
         return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
 
 
-@contextmanager
-def threads_for(batch_size: int) -> Iterator[None]:
+def threads_for(batch_size: int) -> AbstractContextManager[None]:
     """One thread for small batches: several gain nothing, and on a busy machine they wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if batch_size <= SMALL_BATCH else threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    return threads(1 if batch_size <= SMALL_BATCH else torch.get_num_threads())
 
 
 def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Judge:
@@ -228,7 +225,7 @@ def batch_for(rows: int) -> int:
     >>> [batch_for(rows) for rows in (100, 2000, 5000, 50_000)]
     [16, 50, 312, 1024]
     """
-    return min(max(rows // STEPS[rows >= SMALL_TABLE], 16), 1024)
+    return min(max(rows // STEPS[rows >= FEW_ROWS], 16), 1024)
 
 
 def rate_for(batch_size: int) -> float:

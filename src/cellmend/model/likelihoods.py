@@ -33,7 +33,7 @@ STRETCHES = 12  # of p0's range, in which values are counted
 HALVINGS = 24  # to find a quantile of a mixture
 LARGEST_LOG_RATIO = 80.0  # of two levels' probabilities; exp of it, many times, is still finite
 LOG_2_PI = math.log(2 * math.pi)
-INTERVAL = 0.9  # share of the clean component between low and high
+TAILS = (1 - 0.9) / 2, (1 + 0.9) / 2  # of the clean component below low and below high: 90 % lie between
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Distributions:
 
 
 class Real(nn.Module):
-    """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian or Cauchy at 0.
+    """Standardised numbers. Clean: a Gaussian at the decoder's mean. Corrupted: a wide Gaussian at 0, or a Cauchy
+    around the column's usual values.
 
     With `components` the clean distribution is a mixture: that Gaussian, of a width that the decoder says too, and
     components whose places and widths are learned for the column, all weighed by the decoder. A column is then
@@ -55,14 +56,6 @@ class Real(nn.Module):
     """
 
     coded: Literal[False] = False  # enters the network as a number
-    knots: Tensor
-    per_stretch: Tensor
-    ends: Tensor
-    outwards: Tensor
-    owner: Tensor
-    middle: Tensor
-    spread: Tensor
-    one_value: Tensor
 
     def __init__(self, columns: Sequence[RealColumn], how: Distributions) -> None:
         super().__init__()
@@ -70,14 +63,14 @@ class Real(nn.Module):
         self.columns, self.each = len(columns), 3 + how.components if how.components else 1
         self.width, self.features = self.columns * self.each, KNOTS + 1 if how.binned else 1
         knots = torch.tensor([column.knots for column in columns])  # (D, KNOTS)
-        constant(self, "knots", knots)
-        constant(self, "per_stretch", 1 / (knots[:, 1:] - knots[:, :-1]).clamp_min(LEAST_STRETCH))
-        constant(self, "ends", knots[:, [0, -1]])
-        constant(self, "outwards", torch.tensor([-1.0, 1.0]))
-        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
-        constant(self, "middle", torch.tensor([column.middle for column in columns]))
-        constant(self, "spread", torch.tensor([column.spread for column in columns]))
-        constant(self, "one_value", torch.tensor([column.one_value for column in columns]))
+        self.knots = fixed(knots)
+        self.per_stretch = fixed(1 / (knots[:, 1:] - knots[:, :-1]).clamp_min(LEAST_STRETCH))
+        self.ends = fixed(knots[:, [0, -1]])
+        self.outwards = fixed(torch.tensor([-1.0, 1.0]))
+        self.owner = fixed(torch.arange(self.columns).repeat_interleave(self.each))
+        self.middle = fixed(torch.tensor([column.middle for column in columns]))
+        self.spread = fixed(torch.tensor([column.spread for column in columns]))
+        self.one_value = fixed(torch.tensor([column.one_value for column in columns]))
         self.log_variance = nn.Parameter(torch.zeros(self.columns))
         if how.components:
             chosen = torch.linspace(0, KNOTS - 1, how.components).round().long()
@@ -146,10 +139,9 @@ class Real(nn.Module):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         log_weights, means, log_variances = self._mixture(decoded)
-        sds = (0.5 * log_variances).exp()
-        return tuple(  # type: ignore[return-value]
-            mixture_quantile(log_weights.exp(), means, sds, share) for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
-        )
+        weights, sds = log_weights.exp(), (0.5 * log_variances).exp()
+        low, high = (mixture_quantile(weights, means, sds, share) for share in TAILS)
+        return low, high
 
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log weights, means and log variances (B, D, components + 1), the decoder's Gaussian first."""
@@ -169,11 +161,10 @@ class Levels(nn.Module):
     """Level numbers, which enter the network through an embedding of each. Corrupted: every level alike."""
 
     coded: Literal[True] = True
-    log_uniform: Tensor
 
     def __init__(self, levels: Tensor) -> None:
         super().__init__()
-        constant(self, "log_uniform", -levels.float().log())  # (D,)
+        self.log_uniform = fixed(-levels.float().log())  # (D,)
 
     def probabilities(self, decoded: Tensor) -> Tensor:
         """(B, D, C), 0 beyond a column's own levels."""
@@ -200,27 +191,16 @@ class Category(Levels):
     which the level has a share that does not depend on the row.
     """
 
-    owner: Tensor
-    first: Tensor
-    padded: Tensor
-    member: Tensor
-    first_level: Tensor
-    output: Tensor
-    log_share: Tensor
-    leader: Tensor
-    log_lead: Tensor
-    padded_levels: Tensor
-
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         levels = torch.tensor([len(column.levels) for column in columns])
         super().__init__(levels)
         outputs = torch.tensor([max(column.outputs, default=len(column.levels) - 1) + 1 for column in columns])
         self.width, self.shared = int(outputs.sum()), any(column.outputs for column in columns)
         owner = torch.repeat_interleave(torch.arange(len(columns)), outputs)
-        constant(self, "owner", owner)  # (width,) the column of each logit
-        constant(self, "first", outputs.cumsum(0) - outputs)  # (D,) each column's first logit
-        constant(self, "member", F.one_hot(owner, len(columns)).float())  # (width, D)
-        constant(self, "padded", padded_rows(outputs, beyond=self.width))  # (D, W) every logit
+        self.owner = fixed(owner)  # (width,) the column of each logit
+        self.first = fixed(outputs.cumsum(0) - outputs)  # (D,) each column's first logit
+        self.member = fixed(F.one_hot(owner, len(columns)).float())  # (width, D)
+        self.padded = fixed(padded_rows(outputs, beyond=self.width))  # (D, W) every logit
         if self.shared:
             self._share(columns, levels)
 
@@ -233,12 +213,12 @@ class Category(Levels):
         rising = shares.argsort(stable=True)
         leader = torch.zeros(self.width, dtype=torch.long)
         leader[output[rising]] = rising  # of each logit the last one that is written: that with the largest share
-        constant(self, "first_level", levels.cumsum(0) - levels)  # (D,)
-        constant(self, "output", output)  # (L,)
-        constant(self, "log_share", shares.log())  # (L,)
-        constant(self, "leader", level[leader])  # (width,) the likeliest level of each logit, within its column
-        constant(self, "log_lead", shares[leader].log())  # (width,)
-        constant(self, "padded_levels", padded_rows(levels, beyond=len(output)))  # (D, C)
+        self.first_level = fixed(levels.cumsum(0) - levels)  # (D,)
+        self.output = fixed(output)  # (L,)
+        self.log_share = fixed(shares.log())  # (L,)
+        self.leader = fixed(level[leader])  # (width,) the likeliest level of each logit, within its column
+        self.log_lead = fixed(shares[leader].log())  # (width,)
+        self.padded_levels = fixed(padded_rows(levels, beyond=len(output)))  # (D, C)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         if not self.shared:
@@ -279,20 +259,17 @@ class Count(nn.Module):
     """
 
     coded: Literal[False] = False
-    owner: Tensor
-    log_mean: Tensor
-    corrupted_rate: Tensor
 
     def __init__(self, columns: Sequence[CountColumn], how: Distributions) -> None:
         super().__init__()
         self.how, self.features = how, 1
         self.columns, self.each = len(columns), 2 + how.components if how.components else 1
         self.width = self.columns * self.each
-        constant(self, "owner", torch.arange(self.columns).repeat_interleave(self.each))
+        self.owner = fixed(torch.arange(self.columns).repeat_interleave(self.each))
         mean = torch.tensor([column.mean for column in columns]).clamp_min(1e-3)
         sd = torch.tensor([column.sd for column in columns])
-        constant(self, "log_mean", mean.log())  # the decoder says how far to move from it
-        constant(self, "corrupted_rate", mean + how.outlier_scale * sd.clamp_min(1.0))
+        self.log_mean = fixed(mean.log())  # the decoder says how far to move from it
+        self.corrupted_rate = fixed(mean + how.outlier_scale * sd.clamp_min(1.0))
         if how.components:
             reach = torch.linspace(0.1, 1 + COUNT_REACH, how.components)  # rates from near 0 to far above the mean
             self.log_rates = nn.Parameter((mean[:, None] * reach.clamp_max(1) + sd[:, None] * (reach - 1).relu()).log())
@@ -332,10 +309,8 @@ class Count(nn.Module):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         log_weights, log_rates = self._mixture(decoded)
-        return tuple(  # type: ignore[return-value]
-            poisson_quantile(log_weights.exp(), log_rates.exp(), share)
-            for share in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2)
-        )
+        low, high = (poisson_quantile(log_weights.exp(), log_rates.exp(), share) for share in TAILS)
+        return low, high
 
     def _mixture(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         """Log weights and log rates (B, D, components + 1), the decoder's Poisson first."""
@@ -353,20 +328,17 @@ class Ordinal(Levels):
     P(level <= k) = sigmoid(threshold_k - place), with rising thresholds learned for each column.
     """
 
-    owner: Tensor
-    inner: Tensor
-
     def __init__(self, columns: Sequence[LevelColumn], how: Distributions) -> None:
         levels = torch.tensor([len(column.levels) for column in columns])
         super().__init__(levels)
         self.width = len(columns)
-        constant(self, "owner", torch.arange(self.width))
+        self.owner = fixed(torch.arange(self.width))
         most = int(levels.max())
         # Thresholds start evenly over -2 to 2, a single one at 0; a step is softplus(raw step).
         step = (4 / (levels.float() - 2).clamp_min(1)).expm1().log()
         self.lowest = nn.Parameter(torch.where(levels > 2, -2.0, 0.0)[:, None])
         self.raw_steps = nn.Parameter(step[:, None].repeat(1, max(most - 2, 0)))
-        constant(self, "inner", torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
+        self.inner = fixed(torch.arange(most - 1) < levels[:, None] - 1)  # (D, C - 1)
 
     def log_clean(self, values: Tensor, decoded: Tensor) -> Tensor:
         bounds = self._bounds().expand(*values.shape, -1)  # (B, D, C + 1)
@@ -380,8 +352,8 @@ class Ordinal(Levels):
 
     def interval(self, decoded: Tensor) -> tuple[Tensor, Tensor]:
         at_most = self.probabilities(decoded).cumsum(-1)
-        low = (at_most < (1 - INTERVAL) / 2).sum(-1)
-        high = (at_most < (1 + INTERVAL) / 2 - 1e-6).sum(-1)
+        low = (at_most < TAILS[0]).sum(-1)
+        high = (at_most < TAILS[1] - 1e-6).sum(-1)  # sums are rounded
         return low.to(decoded.dtype), high.to(decoded.dtype)
 
     def _bounds(self) -> Tensor:
@@ -475,12 +447,7 @@ class LogSoftmax(torch.autograd.Function):
 
 
 Likelihood = Real | Category | Count | Ordinal
-LIKELIHOODS: dict[str, type[Likelihood]] = {
-    "real": Real,
-    "category": Category,
-    "count": Count,
-    "ordinal": Ordinal,
-}
+LIKELIHOODS: dict[str, type[Likelihood]] = {"real": Real, "category": Category, "count": Count, "ordinal": Ordinal}
 
 
 def make_likelihood(columns: Sequence[EncodedColumn], how: Distributions) -> Likelihood:
@@ -571,6 +538,11 @@ def padded_rows(levels: Tensor, *, beyond: int) -> Tensor:
     return torch.where(level < levels[:, None], first[:, None] + level, beyond)
 
 
+def fixed(value: Tensor) -> Tensor:
+    """A tensor of a module that moves with it but is neither learned nor saved."""
+    return nn.Buffer(value, persistent=False)
+
+
 def constant(module: nn.Module, name: str, value: Tensor) -> None:
-    """A tensor that moves with the module but is neither learned nor saved."""
-    module.register_buffer(name, value, persistent=False)
+    """The same under a name that is made up."""
+    setattr(module, name, fixed(value))

@@ -122,8 +122,7 @@ class ColumnNetwork(nn.Module):
 
     def room(self, cells: Cells) -> Tensor:
         """The largest share of each column's cells, (B, D), that p0 may have, (D,); NaN where they do not say."""
-        known = cells.observed & cells.values.isfinite()
-        values = torch.where(known, cells.values, 0.0)
+        known, values = cells.known, torch.where(cells.known, cells.values, 0.0)
         return torch.cat([p.likelihood.room(values[..., p.columns], known[..., p.columns]) for p in self.parts], dim=-1)
 
     def best(self, decoded: Tensor) -> Tensor:
@@ -148,8 +147,7 @@ class ColumnNetwork(nn.Module):
 
     def inputs(self, cells: Cells) -> Inputs:
         """What the first layer takes of each column."""
-        known = cells.observed & cells.values.isfinite()
-        return self.inputs_of(torch.where(known, cells.values, 0.0), known.to(cells.values.dtype))
+        return self.inputs_of(torch.where(cells.known, cells.values, 0.0), cells.known.to(cells.values.dtype))
 
     def inputs_of(self, values: Tensor, known: Tensor) -> Inputs:
         """The same from values that their columns can hold, and 1 where the network sees them, both (B, D)."""
@@ -317,9 +315,8 @@ class Rows(NamedTuple):
 
 def rows_of(network: ColumnNetwork, cells: Cells, *, alpha: Alpha) -> Rows:
     """Cells with all that does not change while the network learns."""
-    possible = cells.observed & cells.values.isfinite()
-    values, known = torch.where(possible, cells.values, 0.0), possible.to(cells.values.dtype)
-    return Rows(values, known, known, *gates(network.log_corrupted(Cells(values, possible)), alpha=alpha))
+    values, known = torch.where(cells.known, cells.values, 0.0), cells.known.to(cells.values.dtype)
+    return Rows(values, known, known, *gates(network.log_corrupted(Cells(values, cells.known)), alpha=alpha))
 
 
 def gates(log_corrupted: Tensor, *, alpha: Alpha) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Protocol
 
@@ -20,47 +19,16 @@ CAPTURING = Lock()
 PIECE = {"cpu": 2**30, "cuda": 2**14}  # weights that Adam updates as one; on a GPU by one block of threads
 
 
-class Clock:
-    """The epochs to come: all of them, or as many as the time limit, in seconds, allows; at least one.
-
-    With patience they also end once the gain of the last so many epochs is nowhere above what it was before.
-
-    >>> list(Clock(3)), Clock(4).done(1)
-    ([0, 1, 2], 0.25)
-    >>> Clock(9, patience=2).stalled(torch.tensor([1.0, 3.0, 2.0, 2.9]))
-    True
-    """
-
-    def __init__(self, epochs: int, time_limit: float | None = None, patience: int | None = None) -> None:
-        self.epochs, self.time_limit, self.patience = epochs, time_limit, patience
-        self.start = time.perf_counter()
-
-    def done(self, epoch: int) -> float:
-        """The share that is done after so many epochs."""
-        passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
-        return min(max(epoch / self.epochs, passed), 1.0)
-
-    def stalled(self, gains: Tensor) -> bool:
-        """Did the last of these epochs, (epochs,), bring nothing, to any of the networks?"""
-        if self.patience is None or len(gains) <= self.patience:
-            return False
-        return bool((gains[-self.patience :].amax(0) <= gains[: -self.patience].amax(0)).all())
-
-    def wait(self, device: torch.device) -> None:
-        """If time is limited, wait until the device has done what it was told: it runs behind."""
-        if self.time_limit is not None and device.type == "cuda":
-            torch.cuda.synchronize(device)
-
-    def __iter__(self) -> Iterator[int]:
-        for epoch in range(self.epochs):
-            if epoch and self.done(epoch) >= 1:
-                return
-            yield epoch
-
-
 @dataclass(frozen=True)
 class Ascent:
-    """How long and how fast to climb."""
+    """How long and how fast to climb: all epochs, or as many as the time limit allows, at least one.
+
+    With patience it also ends once the gain of the last so many epochs is nowhere above what it was before.
+
+    >>> ascent = Ascent(8, 16, 0.001, "constant", 0.0, patience=2)
+    >>> ascent.done(2), ascent.stalled(torch.tensor([1.0, 3.0, 2.0, 2.9]))
+    (0.25, True)
+    """
 
     epochs: int
     batch_size: int
@@ -69,15 +37,22 @@ class Ascent:
     weight_decay: float | Tensor  # of M stacked networks may be (M,)
     time_limit: float | None = None  # seconds
     patience: int | None = None  # epochs
+    start: float = field(default_factory=time.perf_counter)
 
-    @cached_property
-    def clock(self) -> Clock:
-        """Runs from when it is first looked at."""
-        return Clock(self.epochs, self.time_limit, self.patience)
+    def done(self, epochs: int) -> float:
+        """The share that is done after so many epochs."""
+        passed = 0.0 if self.time_limit is None else (time.perf_counter() - self.start) / self.time_limit
+        return min(max(epochs / self.epochs, passed), 1.0)
+
+    def stalled(self, gains: Tensor) -> bool:
+        """Did the last of these epochs, (epochs,), bring nothing, to any of the networks?"""
+        if self.patience is None or len(gains) <= self.patience:
+            return False
+        return bool((gains[-self.patience :].amax(0) <= gains[: -self.patience].amax(0)).all())
 
     def rate_after(self, epochs: int) -> float:
         """The learning rate after so many epochs."""
-        return self.learning_rate * (rate_share(self.clock.done(epochs)) if self.schedule == "cosine" else 1.0)
+        return self.learning_rate * (rate_share(self.done(epochs)) if self.schedule == "cosine" else 1.0)
 
 
 class Team(Protocol):
@@ -127,7 +102,7 @@ def maximise(
     `every_row` is (N,), or (M, N) for M stacked networks: `gain` then gets rows (M, B) and gives (M,), and
     the weight decay may be (M,).
     """
-    device, clock, team, keeper = generator.device, ascent.clock, watch.team, watch.keeper
+    device, team, keeper = generator.device, watch.team, watch.keeper
     rate = torch.tensor(ascent.learning_rate, device=device)  # a tensor, so that a captured step sees it change
     adam = Adam(network, rate, ascent.weight_decay, team)
     total = torch.zeros(tuple(every_row[:-1]), device=device)
@@ -139,14 +114,14 @@ def maximise(
         total.add_(each.detach())
 
     run = Captured(step, ascent.batch_size, generator) if device.type == "cuda" else each_batch(step, ascent.batch_size)
-    history = torch.zeros(clock.epochs, *total.shape, device=device)
+    history = torch.zeros(ascent.epochs, *total.shape, device=device)
     state = adam.state | {"history": history, "generator": generator.get_state(), **watch.also_kept}
     done = keeper.restore(state) if keeper else 0
     if done:
         generator.set_state(state["generator"])
-    for epoch in clock:
-        if epoch < done:
-            continue
+    for epoch in range(done, ascent.epochs):
+        if epoch and ascent.done(epoch) >= 1:
+            break
         total.zero_()
         rate.fill_(ascent.rate_after(epoch))
         with tensor_cores(device):
@@ -155,11 +130,12 @@ def maximise(
             team.add_up([total])
         history[epoch] = total / every_row[-1]
         done = epoch + 1
-        clock.wait(device)
+        if ascent.time_limit is not None and device.type == "cuda":
+            torch.cuda.synchronize(device)  # it runs behind what it was told
         watch.on_epoch(epoch)
         if keeper:
             keeper.keep(done, state | {"generator": generator.get_state()})
-        if clock.stalled(history[:done]):
+        if ascent.stalled(history[:done]):
             break
     return history[:done]
 

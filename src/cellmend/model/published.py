@@ -10,16 +10,7 @@ from torch import Generator, Tensor
 
 from cellmend.model.encoding import Cells
 from cellmend.model.evidence import Evidence, Reconstruction, best
-from cellmend.model.network import (
-    LOG_IMPOSSIBLE,
-    RVAE,
-    Bound,
-    clean_logit,
-    elbo,
-    log_share,
-    rows_of,
-    sample_latent,
-)
+from cellmend.model.network import LOG_IMPOSSIBLE, RVAE, Bound, clean_logit, elbo, log_share, rows_of, sample_latent
 
 ROUNDS = 5  # T of pseudo-Gibbs, as published
 CLAMP = 1e-6  # of pi in row scores, as in the authors' code
@@ -56,7 +47,7 @@ def reconstruct(
         return Reconstruction(evidence.drawn, evidence.decoded, nothing)
     # Two-stage: draw which cells are clean, hold those, and go over the rest again.
     draw = torch.rand(evidence.logit.shape, generator=generator, device=evidence.logit.device)
-    kept = cells.observed & cells.values.isfinite() & (draw < evidence.logit.sigmoid())
+    kept = cells.known & (draw < evidence.logit.sigmoid())
     start = Cells(cells.values, kept)  # a cell not kept enters as the column's average
     values, z = pseudo_gibbs(network, start, kept, generator)
     return Reconstruction(values, network.decode(z), kept)

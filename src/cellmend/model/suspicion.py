@@ -107,13 +107,11 @@ def estimate_rates(ratio: Tensor, observed: Tensor, *, rare: float, columns: Seq
 def who_did_it(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> tuple[Tensor, Tensor, Tensor]:
     """Probability that each row is dirty, (N,), and that each cell is wrong because of its row, and of its column,
     (N, D), from tempered ratios (N, D)."""
-    dirty = dirty_log_odds(ratio, observed, rates).sigmoid()
-    usual, in_dirty = (
-        torch.where(observed, (wrong - ratio - clean).sigmoid(), 0.0) for clean, wrong in _log_shares(rates, ratio)
-    )
-    in_dirty = in_dirty * dirty.unsqueeze(-1) / _in_dirty_rows(rates, ratio)
-    by_column = (1 - dirty).unsqueeze(-1) * usual + in_dirty * _of_columns(rates, ratio)
-    return dirty, in_dirty * rates.cells, by_column
+    dirty, shares = dirty_log_odds(ratio, observed, rates).sigmoid(), wrong_shares(rates, ratio)
+    odds = (share.log() - ratio - torch.log1p(-share) for share in shares)
+    usual, in_dirty = (torch.where(observed, each.sigmoid(), 0.0) for each in odds)
+    in_dirty = in_dirty * dirty.unsqueeze(-1) / shares[1]
+    return dirty, in_dirty * rates.cells, (1 - dirty).unsqueeze(-1) * usual + in_dirty * shares[0]
 
 
 class Suspicions:
@@ -158,10 +156,8 @@ class Suspicions:
         raised (DISTRUST): a clean component that was given too few errors away would keep the rest of them.
         """
         self.revisions += 1
-        if self.revisions == 1:
-            self.rates = self._kept(estimate_rates(ratio, observed, rare=0.0), self.room)
-        else:
-            self.rates = self._estimate(ratio, observed, rare=0.0)
+        found = self._estimate(ratio, observed, rare=0.0)
+        self.rates = self._kept(found, self.room) if self.revisions == 1 else found
         self._look(ratio, by_chance, observed)
         raised = (DISTRUST * self._columns(self.rates)).clamp_max(MOST_WRONG)
         return replace(self.rates, columns=tuple(raised.tolist()))
@@ -288,10 +284,10 @@ def wrong_log_odds(own: Tensor, row: Tensor, observed: Tensor, rates: ErrorRates
 
     `own` speaks for the cell itself, `row` for what its neighbours say of the row.
     """
-    each, of_clean, of_dirty = _log_evidence(row, observed, rates), *_log_shares(rates, row)
-    dirty = _log(rates.rows) + each.sum(-1, keepdim=True) - each  # the row is dirty, by its other cells
-    usual = _log(1 - rates.rows)
-    clean, wrong = (torch.logaddexp(dirty + of_dirty[n], usual + of_clean[n]) for n in (0, 1))
+    each, (usual, in_dirty) = _log_evidence(row, observed, rates), wrong_shares(rates, row)
+    dirty_row, clean_row = _log(rates.rows) + each.sum(-1, keepdim=True) - each, _log(1 - rates.rows)  # by other cells
+    clean = torch.logaddexp(dirty_row + torch.log1p(-in_dirty), clean_row + torch.log1p(-usual))
+    wrong = torch.logaddexp(dirty_row + in_dirty.log(), clean_row + usual.log())
     return wrong - own - clean
 
 
@@ -302,24 +298,15 @@ def dirty_log_odds(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor
 
 def _log_evidence(ratio: Tensor, observed: Tensor, rates: ErrorRates) -> Tensor:
     """How much more likely each cell is in a dirty row than in a clean one, as a logarithm, (B, D)."""
-    usual, dirty = (torch.logaddexp(c.expand_as(ratio), w - ratio) for c, w in _log_shares(rates, ratio))
+    shares = wrong_shares(rates, ratio)
+    usual, dirty = (torch.logaddexp(torch.log1p(-each).expand_as(ratio), each.log() - ratio) for each in shares)
     return torch.where(observed, dirty - usual, 0.0)
 
 
-def _log_shares(rates: ErrorRates, like: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Logarithms of the shares of clean and of wrong cells by column, (D,): in clean rows, and in dirty ones."""
-    columns, in_dirty = _of_columns(rates, like), _in_dirty_rows(rates, like)
-    return (torch.log1p(-columns), columns.log()), (torch.log1p(-in_dirty), in_dirty.log())
-
-
-def _of_columns(rates: ErrorRates, like: Tensor) -> Tensor:
-    return torch.tensor(rates.columns or (0.0,), dtype=like.dtype, device=like.device)
-
-
-def _in_dirty_rows(rates: ErrorRates, like: Tensor) -> Tensor:
-    """The share of wrong cells of each column in dirty rows, (D,): the row or the column did it."""
-    columns = _of_columns(rates, like)
-    return columns + rates.cells - columns * rates.cells
+def wrong_shares(rates: ErrorRates, like: Tensor) -> tuple[Tensor, Tensor]:
+    """The share of wrong cells of each column, (D,): in clean rows, where only the column errs, and in dirty ones."""
+    columns = torch.tensor(rates.columns or (0.0,), dtype=like.dtype, device=like.device)
+    return columns, columns + rates.cells - columns * rates.cells
 
 
 def _log(share: float) -> float:
@@ -329,7 +316,7 @@ def _log(share: float) -> float:
 def hiding_alpha(rates: ErrorRates, alpha: float, like: Tensor) -> Alpha:
     """The probability that a cell is clean by which cells are hidden when judging: alpha, or less in a column that errs
     more often, (D,)."""
-    return (1 - _of_columns(rates, like.double())).clamp_max(alpha) if rates.columns else alpha
+    return (1 - wrong_shares(rates, like.double())[0]).clamp_max(alpha) if rates.columns else alpha
 
 
 def suspicion_log_odds(evidence: Evidence, cells: Cells, *, rates: ErrorRates, alpha: Alpha) -> Tensor:

@@ -47,7 +47,7 @@ def train(network: RVAE, lesson: Lesson, ascent: Ascent, generator: Generator, w
 
     def after_epoch(epoch: int) -> None:
         nonlocal before
-        start, before = epoch / ascent.epochs if before is None else before, ascent.clock.done(epoch + 1)
+        start, before = epoch / ascent.epochs if before is None else before, ascent.done(epoch + 1)
         due = any(start + 1e-9 < share <= before + 1e-9 for share in REVISIONS)
         if lesson.revise is not None and due and before < 1:  # after the last nothing is learned
             torch.stack(gates(log_corrupted, alpha=lesson.revise()), out=packed[2:])  # a captured step reads it there

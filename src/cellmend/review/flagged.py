@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cellmend.errors import FileError
 from cellmend.files.folders import open_parts
 from cellmend.files.guarded import read_guarded
+from cellmend.files.results import FINDINGS
 from cellmend.review.ledger import Cell
 from cellmend.table.causes.named import UNLIKE_ROW
 
@@ -36,6 +37,15 @@ class Flag:
     @property
     def cell(self) -> Cell:
         return self.row, self.column
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A cell that is asked about, flagged or not."""
+
+    flag: Flag  # what is said of it
+    speaks_for: int  # cells that are alike; 0: not counted
+    is_question: bool  # was it chosen because the answer would teach much?
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,7 @@ def _likeness(flag: Flag, by: str) -> tuple[Any, ...]:
 
 def read_flagged(folder: Path) -> Flagged:
     """The findings in a folder of results: findings.csv, or the folder findings of a large table."""
-    file, pieces = folder / "findings.csv", folder / "findings"
+    file, pieces = folder / FINDINGS, folder / "findings"
     if file.is_file():
         return Flagged([flag_of(line) for line in read_guarded(file)])
     if pieces.is_dir():

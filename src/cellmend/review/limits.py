@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cellmend.errors import FileError, SettingError
 from cellmend.files.places import whole_file
+from cellmend.table.packing import pack
 from cellmend.table.schema import EVERY_KIND
 from cellmend.table.texts import Notation, holds_text
 from cellmend.table.values import family, rounded_text
@@ -138,13 +139,8 @@ class Wishes:
 
     def save(self, path: Path) -> None:
         """Write columns.json."""
-        entries = {
-            "kinds": dict(self.kinds),
-            "limits": {name: asdict(own) for name, own in self.limits.items()},
-            "rules": dict(self.rules),
-        }
         with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(pack(self), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Wishes:

@@ -2,63 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from cellmend.errors import FileError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
+from cellmend.files.results import FINDINGS, MODEL
 from cellmend.options import FDR
 from cellmend.review.flagged import Flagged, read_flagged
 from cellmend.settings import Threshold
 
 
-@dataclass(frozen=True)
 class Results:
     """What a review is about, and the files that it writes."""
 
-    folder: Path
-    source: TableFile
-    threshold: Threshold
-
-    @property
-    def model(self) -> Path:
-        """The model as it was fitted, before any decision."""
-        return self.folder / "model.cellmend"
-
-    @property
-    def decisions(self) -> Path:
-        """What was decided, one line each."""
-        return self.folder / "decisions.jsonl"
-
-    @property
-    def columns(self) -> Path:
-        """What people said of whole columns."""
-        return self.folder / "columns.json"
-
-    @property
-    def learned(self) -> Path:
-        """The folder of what came of learning from the decisions: findings.csv and a model."""
-        return self.folder / "learned"
-
-    @property
-    def reviewed(self) -> Path:
-        """The table with accepted repairs only."""
-        return self.folder / f"reviewed{self.source.suffix}"
-
-    @property
-    def patch(self) -> Path:
-        """The accepted repairs, to be put on another copy of the table."""
-        return self.folder / "patch.jsonl"
-
-    @property
-    def exported(self) -> dict[str, Path]:
-        """The files that an export leaves, by what they are."""
-        return {"table": self.reviewed, "patch": self.patch, "decisions": self.decisions}
+    def __init__(self, folder: Path, source: TableFile, threshold: Threshold) -> None:
+        self.folder, self.source, self.threshold = folder, source, threshold
+        self.model = folder / MODEL  # as it was fitted, before any decision
+        self.decisions = folder / "decisions.jsonl"  # a line each
+        self.columns = folder / "columns.json"  # what people said of whole columns
+        self.learned = folder / "learned"  # a folder of what came of learning from decisions: findings.csv and a model
+        self.reviewed = folder / f"reviewed{source.suffix}"  # the table with accepted repairs only
+        self.patch = folder / "patch.jsonl"  # the accepted repairs, to be put on another copy of the table
+        self.exported = {"table": self.reviewed, "patch": self.patch, "decisions": self.decisions}  # by an export
 
     def read_flagged(self) -> Flagged:
         """The flagged cells, as they are since decisions were last learned from."""
-        last = self.learned if (self.learned / "findings.csv").is_file() else self.folder
+        last = self.learned if (self.learned / FINDINGS).is_file() else self.folder
         flagged = read_flagged(last)
         rows, names = self.source.table.num_rows, set(self.source.table.column_names)
         misfit = next((flag for flag in flagged.flags if flag.row >= rows or flag.column not in names), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 
@@ -14,13 +14,13 @@ import pyarrow as pa
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
-from cellmend.review.flagged import LIKENESSES, Flag, Flagged
+from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged
 from cellmend.review.ledger import Cell, Ledger, Step, state_of
 from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
-from cellmend.review.teaching import Question, Teacher
+from cellmend.review.teaching import Teacher
 from cellmend.table.texts import Notation
 
 KEPT_FILTERS = 8  # whose rows are remembered
@@ -29,15 +29,6 @@ STATES = ("open", "kept", "accepted", "edited", "wrong")
 
 class UnusualError(DecisionError):
     """A value that could stand in the column but never did: the person may insist."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A cell in the queue."""
-
-    flag: Flag
-    speaks_for: int  # cells that are alike; 0: not counted
-    is_question: bool  # was it chosen because the answer would teach much?
 
 
 class Review:
@@ -92,42 +83,36 @@ class Review:
         """The next cells to decide: questions, then the other flagged ones, then those that were skipped."""
         with self.lock:
             questions = self.questions
-            flags = (self._asked_flag(cell) for cell in questions)
-            ordered = chain(flags, (flag for flag in self.flagged.flags if flag.cell not in questions))
-            first = (flag for flag in ordered if flag.cell not in self.skipped)
-            last = (self._asked_flag(cell) for cell in self.skipped)
+            others = (cell for cell in self.flagged.by_cell if cell not in questions)
+            first = (cell for cell in chain(questions, others) if cell not in self.skipped)
+            ordered = map(self._asked, chain(first, self.skipped))
             still_open = (
-                flag
-                for flag in chain(first, last)
-                if self.ledger.of(flag.cell) is None and wanted.keeps(flag.column, "open", flag)
+                each
+                for each in ordered
+                if self.ledger.of(each.flag.cell) is None and wanted.keeps(each.flag.column, "open", each.flag)
             )
-            return [
-                Asked(flag, questions[flag.cell].speaks_for if flag.cell in questions else 0, flag.cell in questions)
-                for flag in islice(still_open, most)
-            ]
+            return list(islice(still_open, most))
 
     @property
-    def questions(self) -> Mapping[Cell, Question]:
+    def questions(self) -> Mapping[Cell, Asked]:
         """The cells whose answers would teach most, the best first; none until the model has chosen them."""
         return self.teacher.known.questions if self.teacher.known else {}
 
-    def _asked_flag(self, cell: Cell) -> Flag:
+    def _asked(self, cell: Cell) -> Asked:
         """What is said of a cell, which need not be flagged."""
         flag, question = self.flagged.get(cell), self.questions.get(cell)
-        if flag is not None:
-            return flag
-        unflagged = Flag(
-            *cell, self.text(cell) or "", 0.0, None, None, None, "Nothing speaks against it.", "not flagged"
-        )
-        return unflagged if question is None else question.flag
+        if question is not None:
+            return replace(question, flag=flag or question.flag)
+        text, reason = self.text(cell) or "", "Nothing speaks against it."
+        return Asked(flag or Flag(*cell, text, 0.0, None, None, None, reason, "not flagged"), 0, is_question=False)
 
     def describe(self, cell: Cell) -> Asked:
         """What is known of one cell, flagged or not."""
         self._check(cell)
         with self.lock:
-            flag, question = self._asked_flag(cell), self.questions.get(cell)
-            alike = max(len(self.open_alike(flag, by)) for by in LIKENESSES)
-            return Asked(flag, alike if question is None else question.speaks_for, question is not None)
+            found = self._asked(cell)
+            alike = max(len(self.open_alike(found.flag, by)) for by in LIKENESSES)
+            return found if found.is_question else replace(found, speaks_for=alike)
 
     def skip(self, cell: Cell) -> None:
         """Ask about a cell again only after all others."""

@@ -72,18 +72,14 @@ def texts(table: pa.Table, rows: Rows) -> list[list[str | None]]:
 def marks(rows: Rows, table: pa.Table, flagged: Flagged, ledger: Ledger) -> list[Mark]:
     """The flagged and decided cells of some rows."""
     places = {name: place for place, name in enumerate(table.column_names)}
-    return [
-        mark_of(cell, flagged.get(cell), ledger, places)
-        for row in rows.tolist()
-        for cell in {*((flag.cell) for flag in flagged.by_row.get(row, ())), *ledger.in_row(row)}
-    ]
-
-
-def mark_of(cell: Cell, flag: Flag | None, ledger: Ledger, places: dict[str, int]) -> Mark:
-    """One cell as it is marked in the table."""
-    decision, proposed = ledger.of(cell), flag.repair if flag else None
-    repair = proposed if decision is None else decision.repair
-    return Mark(cell[0], places[cell[1]], flag.suspicion if flag else None, state_of(decision, proposed), repair)
+    found = []
+    for row in rows.tolist():
+        for cell in {*(flag.cell for flag in flagged.by_row.get(row, ())), *ledger.in_row(row)}:
+            flag, decision = flagged.get(cell), ledger.of(cell)
+            proposed = flag.repair if flag else None
+            repair, state = decision.repair if decision else proposed, state_of(decision, proposed)
+            found.append(Mark(row, places[cell[1]], flag.suspicion if flag else None, state, repair))
+    return found
 
 
 def matching_cells(wanted: Filter, flagged: Flagged, ledger: Ledger) -> Iterator[Cell]:

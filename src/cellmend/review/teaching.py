@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellmend.decisions.decision import Decision
-from cellmend.review.flagged import Flag, Flagged, flag_of
+from cellmend.files.results import FINDINGS, MODEL
+from cellmend.review.flagged import Asked, Flag, Flagged, flag_of
 from cellmend.review.ledger import Cell
 from cellmend.review.limits import Wishes
 from cellmend.review.results import Results
@@ -67,20 +68,12 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A cell whose answer would teach much."""
-
-    flag: Flag  # what is said of the cell, which need not be flagged
-    speaks_for: int  # other cells that are alike
-
-
-@dataclass(frozen=True)
 class Known:
     """What the model knows about the table."""
 
     schema: Schema
     notations: Mapping[str, Notation]
-    questions: Mapping[Cell, Question] = field(default_factory=dict)  # the best first
+    questions: Mapping[Cell, Asked] = field(default_factory=dict)  # the best first
     rules: Sequence[str] = ()
 
 
@@ -146,7 +139,7 @@ class Teacher:
     def _read(self, flagged: Flagged) -> None:
         from cellmend.estimator import load
 
-        last = self.results.learned / "model.cellmend"
+        last = self.results.learned / MODEL
         self._mender = load(last if last.is_file() else self.results.model)
         self.known = _known(self._mender)
         self.take(None)
@@ -198,15 +191,15 @@ class Teacher:
         from cellmend.report.rows import write_findings
 
         self.results.learned.mkdir(exist_ok=True)
-        mender.save(self.results.learned / "model.cellmend")
-        write_findings(self.results.learned / "findings.csv", found)
+        mender.save(self.results.learned / MODEL)
+        write_findings(self.results.learned / FINDINGS, found)
 
 
-def question_of(line: Mapping[str, Any]) -> Question:
+def question_of(line: Mapping[str, Any]) -> Asked:
     """A line of what `CellMender.questions` gives."""
     value = line["value"] or ""
     reason = f"{line['column']} is {value or 'missing'}. It stands for cells of which the model knows little"
-    return Question(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]))
+    return Asked(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]), is_question=True)
 
 
 def _known(mender: CellMender) -> Known:

@@ -19,14 +19,14 @@ from cellmend.errors import FileError
 from cellmend.files.csvtext import CsvText, read_csv_text
 from cellmend.files.folders import KINDS
 from cellmend.files.formats import TableFile, is_text, kind_of, read_file
-from cellmend.files.layout import Asked
+from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.places import STDIN, find, is_url, names_folder, readable, whole_file
 from cellmend.files.results import check_room, only_run, telling
 from cellmend.streaming import limits
 from cellmend.streaming.streams import Stream, ahead, open_stream
 
 
-def open_source(place: str, copies: Path, *, larger_than: int, asked: Asked | None = None) -> TableFile | Stream:
+def open_source(place: str, copies: Path, *, larger_than: int, asked: Asked = NOTHING_ASKED) -> TableFile | Stream:
     """A table in pieces if it has more rows than this, or is in Parquet or Arrow files behind a URL; else whole.
 
     A large CSV file is first copied into the folder `copies`, as Parquet. `asked` is what the user says of the file.
@@ -37,7 +37,7 @@ def open_source(place: str, copies: Path, *, larger_than: int, asked: Asked | No
     return stream
 
 
-def open_in_pieces(place: str, copies: Path, asked: Asked | None = None) -> Stream:
+def open_in_pieces(place: str, copies: Path, asked: Asked = NOTHING_ASKED) -> Stream:
     """A table in pieces, however small it is; a CSV file is first copied into the folder `copies`."""
     stream = _stream(place, copies, asked, smallest_csv=0)
     if stream is None:
@@ -48,7 +48,7 @@ def open_in_pieces(place: str, copies: Path, asked: Asked | None = None) -> Stre
     return stream
 
 
-def _stream(place: str, copies: Path, asked: Asked | None, *, smallest_csv: int) -> Stream | None:
+def _stream(place: str, copies: Path, asked: Asked, *, smallest_csv: int) -> Stream | None:
     """A table in pieces; None if it can only be read whole, or is a CSV file of fewer bytes than this."""
     if place == STDIN:
         return None
@@ -87,7 +87,7 @@ def _lines_before(text: CsvText) -> int:
     return max(text.content.count(b"\n", 0, first), 1)
 
 
-def csv_as_parquet(place: str | Path, folder: Path, asked: Asked | None = None) -> Path:
+def csv_as_parquet(place: str | Path, folder: Path, asked: Asked = NOTHING_ASKED) -> Path:
     """A copy of a CSV file as a Parquet file of text, made once.
 
     A Parquet file can be read from any row group on; a row of a CSV file is only found by reading all before it.
