@@ -199,17 +199,18 @@ def gather_one(job: tuple[Path, int, Path, bool]) -> str:
 
 
 def gather_all(
-    folder: Path, jobs: int, turns: int, every: int, *, kept: bool, silent: bool, seconds: float | None
+    folder: Path, jobs: int, turns: range, every: int, *, kept: bool, silent: bool, seconds: float | None
 ) -> None:
     """Spoil all tables that may be learned from, several times each, for so long at most."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [path for path in corpus() if is_kept(path.name) == kept][::every]
     if not kept:
         paths += [Path(f"{MADE}{number:03}") for number in range(0, MADE_TABLES, every)]
-    todo = [(path, turn, folder, silent) for turn in range(turns) for path in paths]
+    todo = [(path, turn, folder, silent) for turn in turns for path in paths]
     if not kept:
         measured = [corpus_folder().parent / f"{name}.csv.gz" for name in NUMBERS]
-        todo += [(path, turn, folder, silent) for turn in range(MEASURED_TURNS * turns // 2) for path in measured]
+        more = range(turns.start, turns.start + MEASURED_TURNS * len(turns) // 2)
+        todo += [(path, turn, folder, silent) for turn in more for path in measured]
     Random(SEED).shuffle(todo)  # noqa: S311 (an interrupted run leaves a fair sample)
     start = time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:

@@ -28,7 +28,7 @@ from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher, weigher_of
+from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher, weigher_of
 from cellmend_bench.families import family_of, is_kept
 
 from .gathering import SEED, corpus, gather_all, read, say, words_of
@@ -60,7 +60,9 @@ def adopt() -> None:
             if figure in before:
                 new[..., at] = tensors[name][..., before.index(figure)]
         tensors[name] = new
-    write(tensors, WEIGHTS, provenance | {"evidence": NAMES})
+    vouching = Weigher(len(now), len(FIGURES)).vouching.detach()  # new ones come last
+    vouching[: len(tensors["vouching"])] = tensors["vouching"]
+    write(tensors | {"vouching": vouching}, WEIGHTS, provenance | {"evidence": NAMES})
     say(f"{len(set(now) - set(before))} new figures, {len(set(before) - set(now))} that are gone")
 
 
@@ -82,12 +84,16 @@ def learn_weigher(asked: argparse.Namespace, device: torch.device) -> None:
     aside = {path for path in paths if asked.aside and is_aside(path.name)}
     examples = Examples([path for path in paths if path not in aside], device)
     before = load_file(WEIGHTS)
-    weigher = begun(examples, before)
+    weigher = weigher_of(before).float().to(device).requires_grad_() if asked.on else begun(examples, before)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
     train(weigher, examples.tables, epochs=asked.epochs, rate=asked.rate, apart=third if asked.unseen else third[:0])
-    tensors = dict(weigher.state_dict())
+    tensors = {name: value.cpu() for name, value in weigher.state_dict().items()}
+    if asked.on:  # halfway old and new tables are both judged well (Wortsman et al. 2022)
+        tensors = {name: (value + before[name]) / 2 for name, value in tensors.items()}
     tensors |= {name: value for name, value in before.items() if name.startswith("repairs.")}
-    provenance = {"epochs": asked.epochs, "rate": asked.rate, "tables": len(examples.tables), "seed": SEED}
+    weigher.load_state_dict(tensors)
+    start = {"start": provenance_of(WEIGHTS)} if asked.on else {}
+    provenance = start | {"epochs": asked.epochs, "rate": asked.rate, "tables": len(examples.tables), "seed": SEED}
     write(tensors, asked.output, provenance | {"evidence": NAMES, "families": FAMILIES})
     judged = sorted(asked.report.glob("*.npz")) if asked.report else sorted(aside) or paths[:200]
     report(weigher, Examples(judged, device).tables)
@@ -110,12 +116,14 @@ def main() -> None:
     parser.add_argument("work", type=Path, nargs="*")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2, help="how often each table is spoiled")
+    parser.add_argument("--first", type=int, default=0, help="turn; others give other tables")
     parser.add_argument("--every", type=int, default=1, help="take one table in so many")
     parser.add_argument("--seconds", type=float, help="gather for so long at most")
     parser.add_argument("--kept", action="store_true", help="gather the tables that are kept for judging, for --report")
     parser.add_argument("--silent", action="store_true", help="gather evidence at a first look, without networks")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rate", type=float, default=2e-3, help="of learning, at its highest")
+    parser.add_argument("--on", action="store_true", help="go on from the weights of before")
     parser.add_argument("--report", type=Path, help="folder of gathered tables to judge on")
     parser.add_argument("--unseen", action="store_true", help="learn nothing of every third kind of error")
     parser.add_argument("--aside", action="store_true", help="learn from five families of six, report on the sixth")
@@ -128,7 +136,8 @@ def main() -> None:
         adopt()
     elif asked.what == "gather":
         options = {"kept": asked.kept, "silent": asked.silent, "seconds": asked.seconds}
-        gather_all(asked.work[0], asked.jobs, asked.turns, asked.every, **options)
+        turns = range(asked.first, asked.first + asked.turns)
+        gather_all(asked.work[0], asked.jobs, turns, asked.every, **options)
     elif asked.what == "train":
         learn_weigher(asked, device)
     else:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cellmend.posterior.curves import NAMES, Curves
 
 ROWS = 400
-OFF, MOST, TELLS, MOVED, TURNED, GROUP_OFF, GROUP_TELLS = range(len(NAMES))
+OFF, MOST, TELLS, CONFIRMS, MOVED, TURNED, GROUP_OFF, GROUP_TELLS = range(len(NAMES))
 
 
 def table(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -77,3 +77,22 @@ def test_of_two_partners_the_one_that_was_changed_blames_nobody() -> None:
     figures = Curves.learn(values, codes).evidence(values, codes)
     assert abs(figures[5, 0, OFF]) < 2 < abs(figures[5, 0, MOST])  # the third column bears it out
     assert abs(figures[5, 1, OFF]) > 5
+
+
+def test_an_extreme_row_is_confirmed_where_all_of_its_numbers_are_large() -> None:
+    values, codes = table()
+    values[5, :2] *= 1e4
+    values[6, 0] *= 1e4
+    figures = Curves.learn(values, codes).evidence(values, codes)
+    assert abs(figures[5, 0, OFF]) < np.log1p(6)  # beyond all knots the curve goes straight on
+    assert figures[5, 0, CONFIRMS] > 3
+    assert figures[6, 0, CONFIRMS] == 0
+
+
+def test_what_confirms_is_how_much_likelier_the_number_is_beside_its_partner() -> None:
+    values, codes = table()
+    learned = Curves.learn(values, codes)
+    figures = learned.evidence(values, codes)
+    off = np.expm1(np.abs(figures[:, 0, OFF]))
+    expected = np.log((1 / (1 + off**2)) * np.exp(figures[:, 0, TELLS]))
+    np.testing.assert_allclose(figures[:, 0, CONFIRMS], np.maximum(expected, 0), atol=1e-9)

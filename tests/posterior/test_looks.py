@@ -14,6 +14,7 @@ from cellmend.posterior import forms
 from cellmend.posterior.known import Known
 from cellmend.posterior.looks import (
     Beginnings,
+    Cases,
     Evidence,
     Forms,
     Frequency,
@@ -136,6 +137,30 @@ def test_signs_of_trouble_are_seen(text: str, sign: str) -> None:
     assert figure(Signs(), known, text, sign) == 1
     absent = ("spaced", "placeholder", "sentinel", "no_letters", "is_header", "doubled", "is_number", "impossible_date")
     assert all(figure(Signs(), known, "Rome", each) == 0 for each in absent)
+
+
+@pytest.mark.parametrize(
+    ("text", "case"),
+    [
+        ("new york", "small"),
+        ("NEW YORK 7", "capital"),
+        ("nEW yORK", "swapped"),
+        ("lIMA a", "swapped"),
+        ("New York", None),
+        ("eBay", None),
+        ("iPhone", None),
+        ("12", None),
+    ],
+)
+def test_the_case_of_letters_is_seen_and_counted(text: str, case: str | None) -> None:
+    column = [text, "Lima", "LIMA", "lima", "Oslo"]
+    known, sort = known_of(column), Cases()
+    found = {name: figure(sort, known, text, name) for name in sort.names}
+    seen = {name for name in ("small", "capital", "swapped") if found[name]}
+    assert seen == ({case} if case else set())
+    for name, alike in (("small", str.islower), ("capital", str.isupper)):
+        assert found[f"share_{name}"] == pytest.approx(sum(map(alike, column)) / 5)
+    assert found["share_swapped"] == pytest.approx(0.2 * (case == "swapped"))
 
 
 def test_dates_that_no_calendar_has_are_seen_in_columns_of_dates_alone() -> None:

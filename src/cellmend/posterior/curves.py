@@ -21,6 +21,7 @@ NAMES = (
     "curve_off",
     "curve_off_most",
     "curve_tells",
+    "curve_confirms",
     "curve_if_moved",
     "curve_if_sign_changed",
     "group_off",
@@ -29,6 +30,7 @@ NAMES = (
 FEWEST = 30  # rows that have both, before one is said to tell about the other
 IN_BIN = 8  # rows of a knot at least: their medians bear two or three errors
 MOST_KNOTS = 64  # of a curve: finer ones follow the noise
+FEWEST_KNOTS = 3  # of a curve
 TRIED = 4  # columns of numbers whose ranks go with the column's most
 KEPT = 2  # of them are asked: where both say the same, the cell is wrong and not the partner
 IN_GROUP = 5  # rows of a level at least, so that their median is not the judged cell itself
@@ -49,7 +51,15 @@ class Curve:
 
     def off(self, own: Floats, beside: Floats) -> Floats:
         """How many widths the column's numbers lie off the curve, (n,)."""
-        return (own - np.interp(beside, self.beside, self.middle)) / self.width
+        return (own - self.at(beside)) / self.width
+
+    def at(self, beside: Floats) -> Floats:
+        """Where the column's numbers lie beside such numbers, (n,): beyond the knots the curve goes straight on."""
+        x, y = self.beside, self.middle
+        inner = (len(x) - 1) // 4 + 1  # knots inwards, so that one of them does not give the direction
+        low, high = ((y[a] - y[b]) / (x[a] - x[b]) for a, b in ((0, inner), (-1, -1 - inner)))
+        beyond = low * np.minimum(beside - x[0], 0) + high * np.maximum(beside - x[-1], 0)
+        return np.interp(beside, x, y) + beyond
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class Curves:
 
 
 def _by_curves(curves: list[Curve], values: Floats, scaled: Floats) -> Floats:
-    """Figures of one column's cells by what its partners say, (N, 5)."""
+    """Figures of one column's cells by what its partners say, (N, 6)."""
     beside = [scaled[:, curve.partner] for curve in curves]
 
     def least(numbers: Floats) -> tuple[Floats, Floats]:
@@ -126,7 +136,11 @@ def _by_curves(curves: list[Curve], values: Floats, scaled: Floats) -> Floats:
     turned = np.abs(least(-values)[0])
     with np.errstate(invalid="ignore"):
         gains = [np.log1p(np.abs(off)) - np.log1p(each) for each in (moved, turned)]
-    found = np.stack([_soft(off), _soft(most), np.full(len(off), curves[0].tells), *gains], axis=1)
+    tells = curves[0].tells
+    with np.errstate(over="ignore"):
+        # How much likelier such a number is beside its partner than anywhere in the column, in heavy tails.
+        confirms = np.maximum(tells - np.log1p(off**2), 0.0)
+    found = np.stack([_soft(off), _soft(most), np.full(len(off), tells), confirms, *gains], axis=1)
     return np.where(np.isfinite(off)[:, None], found, 0.0)
 
 
@@ -178,8 +192,11 @@ def _curve(scaled: Floats, column: int, partner: int) -> Curve | None:
     places, back = np.unique([np.median(beside[each]) for each in bins], return_inverse=True)
     middles = np.array([np.median(own[each]) for each in bins])
     middle = np.bincount(back, middles) / np.bincount(back)
-    told = _narrowed(own, own - np.interp(beside, places, middle))
-    return Curve(column, partner, places, middle, *told) if told[1] > TELLS else None
+    if len(places) < FEWEST_KNOTS:
+        return None
+    curve = Curve(column, partner, places, middle, 1.0, 0.0)
+    width, tells = _narrowed(own, curve.off(own, beside))
+    return replace(curve, width=width, tells=tells) if tells > TELLS else None
 
 
 def _group(scaled: Floats, codes: Codes, column: int, partner: int) -> Group | None:

@@ -27,8 +27,9 @@ FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "v
 # What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
 # cells, and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
 NETWORK = ("says", "log_rate", "ratio")
-# Evidence that speaks for a cell that is unlike its row: others of the row lie far out too, or say the same.
-VOUCHING = ("others_far", "other_farthest", "echo")
+# Evidence that speaks for a cell that is unlike its row: others of the row lie far out too, or say the same, or it lies
+# where the number beside it says.
+VOUCHING = ("others_far", "other_farthest", "echo", "curve_confirms")
 EXPECTED = ("number", "valid")  # families that are excused where the network expects what stands there
 # What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
 # experts too seldom to learn their weight from nothing.
@@ -81,7 +82,8 @@ class Weigher(nn.Module):
         self.excused = nn.Parameter(torch.tensor([float(family in EXPECTED) for family in FAMILIES]))
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
-        self.vouching = nn.Parameter(torch.zeros(len(VOUCHING)))  # what the rest of the row adds to the network's word
+        # What the rest of the row adds to the network's word; what numbers confirm is a log likelihood ratio by itself.
+        self.vouching = nn.Parameter(torch.tensor([-float(name == "curve_confirms") for name in VOUCHING]))
         self._take_at_face_value()
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
