@@ -16,7 +16,4 @@ LEARNED_ROWS = 5_000  # of a table that tell what its columns look like on the w
 WEIGHED_CELLS = 30_000  # at once: some 30 MB
 TOGETHER = 32  # rows are weighed by multiples of these: processors treat the last few otherwise than the others
 MOST_WRONG = 0.95  # of a column: none is wrong throughout, or nothing would tell what is right
-# Right cells of a column that are like wrong ones to the network: with 1 a fifth more natural cells of public tables
-# are flagged, with 7 no other level is found among 8,000 rows.
-ODD_BY_NATURE = 3.0
 LEAST_CHANCE = 1e-6  # that an expert is wrong: none is surer than that
