@@ -16,7 +16,7 @@ def data(tmp_path, monkeypatch):
     """One pair: a misspelled city and a cell that is empty."""
     clean = pd.DataFrame({"city": ["Birmingham", "Florence", "Huntsville"] * 40, "n": [str(k % 7) for k in range(120)]})
     dirty = clean.copy()
-    dirty.loc[3, "city"], dirty.loc[9, "n"] = "Birmingam", ""
+    dirty.loc[3, "city"], dirty.loc[9, "n"] = "Birmxngham", ""
     folder = tmp_path / "dirt" / "some" / "towns"
     folder.mkdir(parents=True)
     dirty.to_csv(folder / "dirty.csv.gz", index=False)

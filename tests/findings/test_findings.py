@@ -266,12 +266,12 @@ def test_reasons_do_not_depend_on_the_chunk(fitted: CellMender, table, monkeypat
 
 @pytest.mark.slow
 def test_a_cell_without_a_confident_repair_is_flagged_and_left(table) -> None:
-    """Cities are drawn by chance: nothing in the row tells which one an unseen city was. It may well be news."""
+    """Cities are drawn by chance: nothing in the row tells which one an unseen city was."""
     with pytest.warns(UserWarning, match="Left out"):
         mender = CellMender(**SMALL).fit(table)
     table.loc[3, "city"] = "Atlantis"
     suspicion = mender.cell_suspicion(table)["city"]
-    assert suspicion[3] > 0
+    assert suspicion[3] > suspicion.drop(3).median()
     finding = line(mender.findings(table, suspicion=float(suspicion[3])), 3, "city")
     assert finding["repair"] is None
     assert "Left as it is: " in finding["reason"]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cellmend.posterior.amounts import POWERS_OF_TEN, signed_log
 from cellmend.posterior.known import Floats
 from cellmend.posterior.priors import LEARNED_ROWS
-from cellmend.posterior.tails import Tails
 
 Codes = NDArray[np.int64]
 NAMES = (
@@ -25,17 +24,9 @@ NAMES = (
     "curve_confirms",
     "curve_if_moved",
     "curve_if_sign_changed",
-    "curve_tail",
-    "curve_island",
     "group_off",
     "group_tells",
-    "group_tail",
-    "group_island",
 )
-CURVE, OF_CURVE, GROUP, OF_GROUP = (
-    NAMES.index(name) for name in ("curve_off", "curve_tail", "group_off", "group_tail")
-)  # where the figures of each sort begin, and those of how many others lie as far off
-CURVE_TELLS, GROUP_TELLS = NAMES.index("curve_tells"), NAMES.index("group_tells")
 FEWEST = 30  # rows that have both, before one is said to tell about the other
 IN_BIN = 8  # rows of a knot at least: their medians bear two or three errors
 MOST_KNOTS = 64  # of a curve: finer ones follow the noise
@@ -97,15 +88,12 @@ class Curves:
 
     curves: tuple[Curve, ...] = ()
     groups: tuple[Group, ...] = ()
-    of_curves: Tails | None = None  # how far off the cells of each column lie: what is left may have heavy tails
-    of_groups: Tails | None = None
 
     @classmethod
     def learn(cls, values: Floats, codes: Codes) -> Curves:
         """From the numbers of a table, (N, D), NaN for none, and the places of its values, -1 for none."""
         some = np.linspace(0, len(values) - 1, min(LEARNED_ROWS, len(values))).astype(np.int64)
-        values, codes = values[some], codes[some]
-        scaled = signed_log(values)
+        scaled, codes = signed_log(values[some]), codes[some]
         numbers = [at for at in range(scaled.shape[1]) if _varies(scaled[:, at])]
         alike, levels = _alikeness(scaled, numbers), _levels(codes)
         curves, groups = list[Curve](), list[Group]()
@@ -113,41 +101,20 @@ class Curves:
             tried = [numbers[other] for other in np.argsort(-own, kind="stable")[:TRIED].tolist() if own[other] > 0]
             curves += _most_telling([_curve(scaled, at, partner) for partner in tried])[:KEPT]
             groups += _most_telling([_group(scaled, codes, at, level) for level in levels if level != at])[:1]
-        learned = cls(tuple(curves), tuple(groups))
-        if not curves and not groups:
-            return learned
-        said = learned._off(values, codes)
-        of_curves, of_groups = (
-            Tails.learn(np.abs(said[..., off]), said[..., tells] > 0)
-            for off, tells in ((CURVE, CURVE_TELLS), (GROUP, GROUP_TELLS))
-        )
-        return replace(learned, of_curves=of_curves, of_groups=of_groups)
+        return cls(tuple(curves), tuple(groups))
 
     def evidence(self, values: Floats, codes: Codes) -> Floats:
         """Figures of each cell, (N, D, names), 0 where nothing is said."""
-        figures = self._off(values, codes)
-        for tails, off, tells, first in (
-            (self.of_curves, CURVE, CURVE_TELLS, OF_CURVE),
-            (self.of_groups, GROUP, GROUP_TELLS, OF_GROUP),
-        ):
-            if tails is not None:
-                odd = np.abs(figures[..., off])
-                said = np.stack([tails.share(odd), tails.islands(odd)], axis=-1)
-                figures[..., first : first + 2] = np.where(figures[..., tells, None] > 0, said, 0.0)
-        return figures
-
-    def _off(self, values: Floats, codes: Codes) -> Floats:
-        """The same, but for how many others lie as far off."""
         scaled, figures = signed_log(values), np.zeros((*values.shape, len(NAMES)))
         by_column: dict[int, list[Curve]] = {}
         for curve in self.curves:
             by_column.setdefault(curve.column, []).append(curve)
         for column, own in by_column.items():
-            figures[:, column, :OF_CURVE] = _by_curves(own, values[:, column], scaled)
+            figures[:, column, : len(NAMES) - 2] = _by_curves(own, values[:, column], scaled)
         for group in self.groups:
             off = group.off(scaled[:, group.column], codes[:, group.partner])
             said = np.stack([_soft(off), np.full(len(off), group.tells)], axis=1)
-            figures[:, group.column, GROUP:OF_GROUP] = np.where(np.isfinite(off)[:, None], said, 0.0)
+            figures[:, group.column, -2:] = np.where(np.isfinite(off)[:, None], said, 0.0)
         return figures
 
 

@@ -42,16 +42,7 @@ class Tails:
         last = np.maximum.accumulate(np.where(fewer, np.arange(len(GRID)), 0), axis=1)
         return GRID - GRID[np.maximum(last - 1, 0)]
 
-    def share(self, odd: Floats) -> Floats:
-        """Log of the share of other cells of its column that are as odd as each cell, (N, D)."""
-        found = self.at_least[np.arange(odd.shape[1]), self._steps(odd)]
-        return np.log((np.maximum(found - 1, 0) + 0.5) / (self.at_least[:, 0] + 0.5))
-
-    @staticmethod
-    def _steps(odd: Floats) -> NDArray[np.int64]:
-        """The last step of the grid that each cell reaches, (N, D)."""
-        return np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)
-
     def islands(self, odd: Floats) -> Floats:
         """How far beyond the next odd cell of its column each cell lies, (N, D)."""
-        return self._islands[np.arange(odd.shape[1]), self._steps(odd)] if odd.size else np.zeros_like(odd)
+        step = np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)
+        return self._islands[np.arange(odd.shape[1]), step] if odd.size else np.zeros_like(odd)
