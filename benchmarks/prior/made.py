@@ -15,6 +15,7 @@ from cellmend.posterior.lexicon import lexicon
 
 Columns = dict[str, list[str]]
 FEWEST_ROWS, MOST_ROWS = 120, 1000
+MOST_UNRELATED = 4_000  # rows of a table whose columns have nothing to do with each other
 
 
 def made_table(rng: np.random.Generator) -> pd.DataFrame:
@@ -178,6 +179,103 @@ def graded(rng: np.random.Generator, rows: int) -> Columns:
     return _some(rng, found)
 
 
+def unrelated(rng: np.random.Generator, rows: int) -> Columns:
+    """Columns of all sorts that say nothing about each other, as in most registers: names, levels of which some are
+    rare, amounts with long tails or mostly 0, codes, dates, remarks."""
+    rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_UNRELATED))))
+    makers = (_levels, _levels, _levels, _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _named, _remarks)
+    names = _names(rng, int(rng.integers(4, 15)), 1)
+    return {name: makers[int(rng.integers(len(makers)))](rng, rows) for name in names}
+
+
+def _levels(rng: np.random.Generator, rows: int) -> list[str]:
+    """Levels of one to three words, in one way of writing, some frequent and many rare, or most cells the same one."""
+    joint, case = rng.choice([" ", "-", "_", "/", " ", " & "]), rng.choice(["title", "lower", "upper", "capitalize"])
+    count = int(np.exp(rng.uniform(np.log(2), np.log(80))))
+    drawn = _names(rng, count, int(rng.integers(1, 4)))
+    words = [getattr(joint.join(each.split(" ")[: int(rng.integers(1, 4))]), case)() for each in drawn]
+    share = np.arange(1, count + 1) ** -rng.uniform(0.2, 2.5)
+    return [words[at] for at in rng.choice(count, rows, p=share / share.sum())]
+
+
+def _tailed(rng: np.random.Generator, rows: int) -> list[str]:
+    """Numbers with tails of any weight, above 0 or on both sides."""
+    sort, decimals = rng.random(), int(rng.integers(0, 4))
+    if sort < 0.6:
+        own = np.exp(rng.normal(rng.uniform(0, 8), rng.uniform(0.2, 2), rows))
+    elif sort < 0.8:
+        own = rng.normal(0, 10 ** rng.uniform(-1, 3)) + rng.standard_t(rng.uniform(1.5, 20), rows) * 10 ** rng.uniform(
+            -1, 3
+        )
+    else:
+        own = rng.uniform(0, 10 ** rng.uniform(0, 5), rows)
+    return [f"{each:.{decimals}f}" for each in own]
+
+
+def _mostly_zero(rng: np.random.Generator, rows: int) -> list[str]:
+    """Amounts in a few rows, 0 in all others."""
+    own = np.round(np.exp(rng.normal(rng.uniform(1, 8), rng.uniform(0.3, 1.5), rows)), int(rng.integers(0, 3)))
+    own = np.where(rng.random(rows) < rng.uniform(0.5, 0.98), 0, own)
+    return [f"{each:g}" if each < 1e5 else str(int(each)) for each in own]
+
+
+def _counted(rng: np.random.Generator, rows: int) -> list[str]:
+    """Whole numbers: counts, ages, years, scores."""
+    sort = int(rng.integers(5))
+    if sort == 0:
+        return _texts(rng.negative_binomial(rng.uniform(0.2, 4), rng.uniform(0.02, 0.6), rows))
+    if sort == 1:
+        return _texts(np.clip(rng.normal(40, 14, rows), 0, 99))
+    if sort == 2:
+        return _texts(2024 - rng.exponential(rng.uniform(3, 20), rows))
+    if sort == 3:
+        return _texts(rng.binomial(100, rng.beta(2, 2, rows)))
+    return _texts(np.round(rng.normal(40, 12, rows) / 5).clip(0) * 5)
+
+
+def _coded(rng: np.random.Generator, rows: int) -> list[str]:
+    """Identifiers: running, drawn, with letters, hexadecimal, with zeros before them."""
+    sort, size = int(rng.integers(5)), int(10 ** rng.uniform(3, 8))
+    drawn = rng.integers(size, size=rows)
+    if sort == 0:
+        return _texts(int(rng.integers(1, 90_000)) + np.arange(rows))
+    if sort == 1:
+        letters = rng.choice(list("ABCDEFGHKLMNPRSTUVWX"), (rows, 2))
+        return [f"{a}{b if rng.random() < 0.5 else ''}-{each:06}" for (a, b), each in zip(letters, drawn, strict=True)]
+    if sort == 2:
+        return [f"{each:08x}" for each in drawn]
+    if sort == 3:
+        return [f"{each:0{len(str(size))}}" for each in drawn]
+    return [f"({each % 800 + 200}) {each % 900 + 100}-{each % 9000 + 1000}" for each in drawn]
+
+
+def _dated(rng: np.random.Generator, rows: int) -> list[str]:
+    """Days in one way of writing, or minutes of them."""
+    form = str(rng.choice(["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M", "%d %b %Y", "%Y-%m"]))
+    minutes = rng.integers(60 * 24 * int(rng.integers(30, 9000)), size=rows)
+    days = pd.Timestamp("2024-11-03") - pd.to_timedelta(np.sort(minutes) if rng.random() < 0.4 else minutes, unit="min")
+    return days.strftime(form).tolist()
+
+
+def _named(rng: np.random.Generator, rows: int) -> list[str]:
+    """People or places, nearly all of them once."""
+    first, last = _names(rng, int(rng.integers(30, 300)), 1), _names(rng, int(rng.integers(60, 900)), 1)
+    order = "{1}, {0}" if rng.random() < 0.3 else "{0} {1}"
+    places = (rng.random((rows, 2)) * (len(first), len(last))).astype(int)
+    return [order.format(first[a], last[b]) for a, b in places.tolist()]
+
+
+def _remarks(rng: np.random.Generator, rows: int) -> list[str]:
+    """Some words about each row."""
+    words = [name.lower() for name in _names(rng, int(rng.integers(50, 600)), 1)]
+    place = (rng.random((rows, 12)) ** rng.uniform(1, 3) * len(words)).astype(int)
+    lengths = rng.integers(1, 13, size=rows)
+    return [
+        " ".join(words[at] for at in own[:length]).capitalize()
+        for own, length in zip(place.tolist(), lengths.tolist(), strict=True)
+    ]
+
+
 def _grades(rng: np.random.Generator) -> list[str]:
     """The names of some grades, made of one another."""
     letters = ["".join(rng.choice(list("ABCDEFGHILMNPRSTVWX"), int(rng.integers(1, 3)))) for _ in range(3)]
@@ -195,7 +293,7 @@ def _grades(rng: np.random.Generator) -> list[str]:
 
 
 SORTS: tuple[Callable[[np.random.Generator, int], Columns], ...] = (
-    orders, sources, accounts, series, people, measures, measures, graded, graded
+    orders, sources, accounts, series, people, measures, measures, graded, graded, *7 * (unrelated,)
 )  # fmt: skip
 
 
@@ -206,12 +304,21 @@ def _some(rng: np.random.Generator, columns: Columns) -> Columns:
 
 
 def _names(rng: np.random.Generator, count: int, words: int) -> list[str]:
-    """Different names of so many common words each."""
-    common = [word for word, families in lexicon().families.items() if families >= 4]
+    """Different names of so many words each: common words, or three times in ten words that no list knows."""
+    common = np.array([word for word, families in lexicon().families.items() if families >= 4])
+    if rng.random() < 0.3:
+        common = np.array([_invented(rng) for _ in range(2 * count + 30)])
     drawn: dict[str, None] = {}
     while len(drawn) < count:
-        drawn[" ".join(word.capitalize() for word in rng.choice(common, words))] = None
+        drawn[" ".join(word.capitalize() for word in common[rng.integers(len(common), size=words)].tolist())] = None
     return list(drawn)
+
+
+def _invented(rng: np.random.Generator) -> str:
+    """A word that can be spoken, as names from elsewhere look."""
+    starts, ends = ["", *"bcdfghjklmnprstvwz", "br", "ch", "dr", "gr", "sch", "st", "tr"], [*8 * [""], *"lmnrst"]
+    syllables = [(*rng.choice(starts, 1), *rng.choice(list("aeiou"), 1), *rng.choice(ends, 1)) for _ in range(3)]
+    return "".join("".join(each) for each in syllables[: int(rng.integers(2, 4))])
 
 
 def _uneven(rng: np.random.Generator, values: int, rows: int) -> np.ndarray:

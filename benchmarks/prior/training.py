@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -120,8 +120,7 @@ def train(weigher: Weigher, tables: list[Example], *, epochs: int, rate: float, 
     """Make the weigher foretell best what was done to the tables."""
     # Few numbers that are the same for all cells take larger steps.
     few = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.by_experts.weight]
-    apart_from = [*few, weigher.excused, weigher.vouching]
-    others = [each for each in weigher.parameters() if all(each is not other for other in apart_from)]
+    others = [each for each in weigher.parameters() if all(each is not other for other in few)]
     parts: list[dict[str, Any]] = [{"params": others}, {"params": few, "weight_decay": 0.0}]
     optimiser, dice = torch.optim.AdamW(parts, lr=rate, weight_decay=1e-3), torch.Generator().manual_seed(SEED)
     in_all = epochs * sum(1 for _ in steps(tables, torch.Generator().manual_seed(SEED))) * 21 // 20 + 1
@@ -163,14 +162,11 @@ def train_repairs(weigher: RepairWeigher, repairs: list[tuple[Tensor, Tensor]], 
         say(f"hypotheses said {low} and more: {int(some.sum())}, right {float(right[some].mean()):.3f}")
 
 
-def begun(examples: Examples, before: Mapping[str, Tensor]) -> Weigher:
-    """A weigher that knows nothing but how large figures usually are, and how far the network is believed: learned from
-    public tables, most of them small, that became too little for tables of numbers."""
+def begun(examples: Examples) -> Weigher:
+    """A weigher that knows nothing but how large figures usually are."""
     torch.manual_seed(SEED)
     weigher = Weigher(examples.tables[0].evidence.shape[-1], len(FIGURES)).to(examples.tables[0].evidence.device)
     weigher.middle, weigher.spread = examples.scale()
-    for kept in ("excused", "vouching"):
-        getattr(weigher, kept).data.copy_(before[kept])
     return weigher
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from cellmend import PAPER, CellMender
 from cellmend.findings.contradictions import Contradiction, find_contradictions, spans_of
+from cellmend.findings.finder import Finder
 from cellmend.findings.finding import Finding, Mended, with_contradictions
+from cellmend.model.judge import Judge
 from cellmend.settings import NO_SPANS, Threshold, fdr_cutoff
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
@@ -242,6 +244,18 @@ def test_of_a_total_times_ten_it_is_known_that_something_is_wrong() -> None:
         told = set(lines["column"][lines["contradiction"].notna()])
         assert told == {"price", "quantity", "total"} or "total" in set(lines["column"][lines["contradiction"].isna()])
     assert set(findings["row"][findings["contradiction"].notna()]) <= set(rows)
+
+
+def test_a_cell_that_the_first_look_hides_from_the_network_still_contradicts_the_others() -> None:
+    table, rows = orders(), [7, 100, 200, 333, 444]
+    table.loc[rows, "total"] *= 10
+    fitted = CellMender(**SMALL).fit(table)
+    finder = Finder(Judge(fitted.model_, fitted.settings()))
+    encoded = finder.judge.encode(fitted.model_.reader.read(read_frame(table)))
+    hidden = (encoded.whole.observed & ~encoded.cells.observed).any(dim=1).nonzero()[:, 0].tolist()
+    assert set(hidden) & set(rows)
+    found = finder._contradictions(encoded, finder.judge.suspicion(encoded))
+    assert {each.row for each in found} >= set(rows)
 
 
 def test_a_flagged_cell_explains_its_row(mender: CellMender, broken: pd.DataFrame) -> None:

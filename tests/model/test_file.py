@@ -144,7 +144,7 @@ def test_a_model_of_other_evidence_says_to_fit_again(path, tmp_path, change: str
     if change == "fewer figures":
         weights["weigher.middle"] = weights["weigher.middle"][:-1]
     else:
-        del weights["weigher.excused"]
+        del weights["weigher.log_prior"]
     write_parts(tmp_path / "older", header, weights)
     with pytest.raises(ModelFileError, match=r"older must weigh the evidence .* another version wrote it\. Hint: fit"):
         load(tmp_path / "older")

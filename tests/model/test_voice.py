@@ -28,11 +28,11 @@ def figures(of: Voice, rate: float, rows: int) -> np.ndarray:
 
 
 def test_no_network_is_surer_than_its_rows_allow() -> None:
-    """Ten cells as odd as each other, 1,000 rows: p0 / (p + p0 / 1000), which no ratio brings above 1,000 to one."""
+    """Ten cells as odd as each other, 1,000 rows: p0 / (p + 3 p0 / 1000), which nothing brings above 1,000 to three."""
     of = voice([0.0, *[20.0] * 10], [5.0, *[-20.0] * 10])
     ratio, island = figure(figures(of, rate=0.01, rows=999), "ratio")[1], of.tails.islands(np.array([[math.log(21)]]))
     p, p0 = 1.0, math.exp(20.0) / 0.01
-    assert ratio == pytest.approx(math.log(p0 / (p + p0 / (1000 * math.exp(island[0, 0])))))
+    assert ratio == pytest.approx(math.log(p0 / (p + 3 * p0 / (1000 * math.exp(island[0, 0])))))
 
 
 def test_what_the_network_expects_is_excused_as_far_as_it_says() -> None:

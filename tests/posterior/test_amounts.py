@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -31,7 +33,8 @@ def test_a_number_with_the_other_sign_would_be_at_home_with_its_own() -> None:
     assert wrong["if_sign_changed"] > 2
     assert right["if_sign_changed"] < 0
     assert (wrong["negative"], right["negative"]) == (1, 0)
-    assert right["share_negative"] == pytest.approx(1 / 61)
+    assert wrong["share_negative"] == pytest.approx(math.log(0.5 / 61.5))  # no other one is below 0
+    assert right["share_negative"] == pytest.approx(math.log(59.5 / 61.5))
 
 
 @pytest.mark.parametrize("unit", [2.54, 1 / 2.54, 1.609344, 0.45359237, 60.0])
@@ -75,7 +78,8 @@ def test_zeros_whole_and_round_numbers_are_seen() -> None:
     column = [*TWENTIES, "0", "0"]
     zero, thousand, nines = figures(column, "0"), figures(column, "7000"), figures(column, "999")
     assert (zero["zero"], zero["whole"], zero["round"]) == (1, 1, 0)
-    assert zero["share_zero"] == pytest.approx(2 / 62)
+    assert zero["share_zero"] == pytest.approx(math.log(1.5 / 62.5))
+    assert thousand["share_zero"] == pytest.approx(math.log(59.5 / 62.5))
     assert zero["if_point_moved"] == zero["if_sign_changed"] == zero["if_other_unit"] == 0
     assert (thousand["round"], nines["nines"], thousand["nines"]) == (3, 1, 0)
 

@@ -19,6 +19,7 @@ from cellmend.posterior.looks import (
     Forms,
     Frequency,
     Letters,
+    Lookalikes,
     Signs,
     Spelling,
     Variants,
@@ -159,8 +160,9 @@ def test_the_case_of_letters_is_seen_and_counted(text: str, case: str | None) ->
     seen = {name for name in ("small", "capital", "swapped") if found[name]}
     assert seen == ({case} if case else set())
     for name, alike in (("small", str.islower), ("capital", str.isupper)):
-        assert found[f"share_{name}"] == pytest.approx(sum(map(alike, column)) / 5)
-    assert found["share_swapped"] == pytest.approx(0.2 * (case == "swapped"))
+        cells = sum(alike(other) == alike(text) for other in column)
+        assert found[f"share_{name}"] == pytest.approx(log_share(cells, known))
+    assert found["share_swapped"] == pytest.approx(log_share(1 if case == "swapped" else 5, known))
 
 
 def test_dates_that_no_calendar_has_are_seen_in_columns_of_dates_alone() -> None:
@@ -168,10 +170,47 @@ def test_dates_that_no_calendar_has_are_seen_in_columns_of_dates_alone() -> None
     assert figure(Signs(), known_of(["a"] * 5), "2024-13-45", "impossible_date") == 0
 
 
-def test_shares_of_signs_are_those_of_cells() -> None:
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ("a", {"spaced": 8, "placeholder": 9, "ascii": 9, "is_number": 10}),
+        (" a", {"spaced": 2, "placeholder": 9, "ascii": 9, "is_number": 10}),
+        ("n/a", {"spaced": 8, "placeholder": 1, "ascii": 9, "is_number": 10}),
+        ("7", {"spaced": 8, "placeholder": 9, "ascii": 9, "is_number": 0}),
+    ],
+)
+def test_signs_are_shared_with_as_many_cells_as_have_them(text: str, alike: dict[str, int]) -> None:
     known = known_of(["a"] * 6 + [" a"] * 2 + ["n/a"] + ["é"])
-    found = [figure(Signs(), known, "a", f"share_{name}") for name in ("spaced", "placeholder", "ascii", "numbers")]
-    assert found == pytest.approx([0.2, 0.1, 0.9, 0.0])
+    found = [figure(Signs(), known, text, f"share_{name}") for name in alike]
+    assert found == pytest.approx([log_share(cells, known) for cells in alike.values()])
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "figure_of"),
+    [
+        (["0.67", "0.12", "3.95"] * 9, "O.67", "shape_if_digits"),
+        (["1200", "3415"] * 9, "l200", "shape_if_digits"),
+        (["LOUISVILLE", "LEXINGTON"] * 9, "L0UISVILLE", "outline_if_letters"),
+    ],
+)
+def test_letters_for_digits_and_digits_for_letters_would_be_at_home(
+    column: list[str], text: str, figure_of: str
+) -> None:
+    known = known_of([*column, text])
+    assert figure(Lookalikes(), known, text, figure_of) > 2
+    assert all(figure(Lookalikes(), known, column[0], name) <= 0 for name in Lookalikes.names)
+
+
+def test_a_letter_for_a_digit_that_many_cells_have_counts_less() -> None:
+    few, many = (known_of(["0.67", "0.12"] * 20 + ["O.67"] * times) for times in (1, 20))
+    gains = [figure(Lookalikes(), known, "O.67", "shape_if_digits") for known in (few, many)]
+    assert gains[0] > gains[1] > 0
+
+
+def test_a_code_that_lookalikes_make_the_same_is_a_variant() -> None:
+    known = known_of(["LO0P7"] * 9 + ["L00P7"])
+    assert figure(Variants(), known, "L00P7", "alike_more") == pytest.approx(math.log(9))
+    assert figure(Variants(), known, "LO0P7", "alike_more") == 0
 
 
 def test_a_more_frequent_spelling_and_word_speak_against_a_text() -> None:

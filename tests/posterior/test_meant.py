@@ -80,6 +80,13 @@ def test_letters_for_digits_a_moved_point_and_another_sign_are_tried() -> None:
     assert not {"point", "sign"} & set(meant("2024-01-03", ["2024-01-02"] * 9))
 
 
+def test_a_point_is_not_moved_to_where_no_number_of_the_column_has_one() -> None:
+    assert meant("90", ["1", "2", "3", "90"])["point"] == ["9", "900", "9000", "90000"]
+    assert "9.0" not in meant("90", ["1.5", "2.5"])["point"]
+    assert "0.9" in meant("90", ["1.5", "2.5"])["point"]
+    assert "0.09" not in meant("90", ["1.5", "2.5"])["point"]
+
+
 def test_frequent_texts_may_have_been_no_rarer_ones() -> None:
     column = ["Denver"] * 9 + ["denver"] + ["Denvers", "Dnver"]
     assert meant("Denver", column) == {}

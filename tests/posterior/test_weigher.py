@@ -258,34 +258,39 @@ def test_before_any_training_the_networks_word_is_one_more_explanation(rate: flo
     weigher, observed = Weigher(SORTS, 2).double().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
     evidence, silent = torch.zeros(1, 1, SORTS).double(), torch.zeros(1, 1, len(NETWORK)).double()
     context = weigher.context(evidence, observed, silent)
-    torch.nn.init.zeros_(weigher.excused)  # or a low ratio would speak for the cell in the families, too
+    weigher.expected.zero_()  # or a low ratio would speak for the cell in the families, too
     right = float(weigher(evidence, observed, silent, context)[0, 0, 0].exp())
     told = weigher(evidence, observed, heard(rate, ratio), context)[0, 0]
     assert float(told[0].exp()) == pytest.approx(1 / ((1 - right) / right + 1 + math.exp(rate + ratio)))
     assert float(told.exp().sum()) == pytest.approx(1.0)
 
 
-def test_a_row_that_is_far_out_as_a_whole_vouches_for_its_cells() -> None:
-    """As learned: the same word of the network counts less where the other numbers of the row lie far out too."""
-    weigher, observed = learned(), torch.ones(1, 1, dtype=torch.bool)
-    usual = torch.zeros(1, 1, SORTS).double()
-    extreme = usual.clone()
-    extreme[..., NAMES.index("other_farthest")] = 4.0
+def test_a_number_that_lies_where_one_beside_it_says_is_vouched_for_by_that_likelihood_ratio() -> None:
+    """p(right) : p(wrong) = 1 : (odds of the families + e^(rate + ratio - 4)); no figure counts otherwise."""
+    torch.manual_seed(0)
+    weigher, observed = Weigher(SORTS, 2).double().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
+    torch.nn.init.zeros_(weigher.first.weight)  # so that no figure counts but the one that is added as it is
     context = Context(
         torch.zeros(1, WIDTH).double(), torch.zeros(WIDTH).double(), torch.full((1, COUNT), 1e-9).double()
     )
-    alone, together = (weigher(each, observed, heard(-5.0, 8.0), context)[0, 0, 0] for each in (usual, extreme))
-    assert float(weigher.vouching.max()) < 0
-    assert float(together) > float(alone)
+    evidence = torch.zeros(1, 1, SORTS).double()
+    alone = weigher(evidence, observed, heard(-5.0, 8.0), context)[0, 0].exp()
+    evidence[..., NAMES.index("curve_confirms")] = 4.0
+    together = weigher(evidence, observed, heard(-5.0, 8.0), context)[0, 0].exp()
+    odds = [float((1 - each[0]) / each[0]) for each in (alone, together)]
+    assert odds[0] - odds[1] == pytest.approx(math.exp(3.0) - math.exp(-1.0))
 
 
-def test_numbers_that_the_network_expects_are_excused_as_far_as_it_says() -> None:
-    """Before any training: a ratio of -3 is three natural logarithms less of "number", and a high one adds nothing."""
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_natural_elsewhere_is_excused_where_the_network_expects_it(family: str) -> None:
+    """A ratio of -3 is three natural logarithms less of values that other cells have by nature, nothing less of what
+    only a slip writes, and a high one adds nothing."""
     torch.manual_seed(0)
-    weigher, number = Weigher(SORTS, 2).double().requires_grad_(False), FAMILIES.index("number")
+    weigher, at = Weigher(SORTS, 2).double().requires_grad_(False), FAMILIES.index(family)
     cell, evidence = torch.zeros(1, 1, WIDTH).double(), torch.zeros(1, 1, SORTS).double()
-    low, none, high = (weigher._ratios(cell, evidence, heard(-5.0, each))[0, 0, number] for each in (-3.0, 0.0, 3.0))
-    assert float(none - low) == pytest.approx(3.0)
+    low, none, high = (weigher._ratios(cell, evidence, heard(-5.0, each))[0, 0, at] for each in (-3.0, 0.0, 3.0))
+    natural = family in ("number", "cut", "valid", "misplaced")
+    assert float(none - low) == pytest.approx(3.0 * natural)
     assert float(high) == float(none)
 
 

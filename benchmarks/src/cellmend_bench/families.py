@@ -54,7 +54,7 @@ def family_of(name: str) -> str:
     >>> [family_of(each) for each in ("gov_2018_Traffic_Flow_Counts", "gov_traffic.csv.gz", "git_dot3ui.dll.csv_39")]
     ['tra', 'tra', 'binary']
     """
-    own = re.sub(r"^(gov|git)_", "", name.removesuffix(".gz").removesuffix(".csv").lower())
+    own = re.sub(r"^(gov_|git_|rds_[^_]*_)", "", name.removesuffix(".gz").removesuffix(".csv").lower())
     for family, pattern in _ALIKE:
         if re.search(pattern, own):
             return family

@@ -24,7 +24,6 @@ from cellmend.table.values import Floats, Ints, as_text
 
 NINE_TENTHS = 3.29  # deviations of a Gaussian that hold nine tenths of it
 INSIDE = -1.353  # log density of a Gaussian at the ends of its middle nine tenths, against its top
-TIE = 1e-6  # by which what was typed goes before what was worked out
 FILLED_IN = ("level", "number", "pair")  # sources that look at the rest of the row: what is usual, and not what must be
 MOST_SPELLED = 2_000  # different texts of a table for which other spellings are looked up
 
@@ -142,16 +141,15 @@ def weighed(
 
 
 def told_by_interval(figures: Floats) -> Floats:
-    """How much of the column's range the network rules out, for hypotheses about one cell, (H,), that lie in its
-    interval; 0 for others. A number that was typed wrong goes before one that was worked out."""
+    """How much of the column's range the network rules out, for hypotheses about one cell, (H,), that were typed so but
+    for a slip and lie in its interval; 0 for others. What the network works out itself has digits that nobody typed."""
     number, sure, fit, says = (FIGURES.index(name) for name in ("number", "expert_sure", "net_fit", "net_chance"))
     intervals = figures[figures[:, number] > 0, sure]  # e to the minus width, in deviations
     if not len(intervals):
         return np.zeros(len(figures))
     ruled_out = max(1 + np.log(max(intervals[0], 1e-9)) / NINE_TENTHS, 0.0)
-    typed = figures[:, [FIGURES.index(name) for name in ("number", "digits", "slip", "relation")]]
-    inside = (figures[:, says] > 0) & (figures[:, fit] >= INSIDE) & typed.any(axis=1)
-    return np.where(inside, ruled_out - TIE * figures[:, number], 0.0)
+    typed = figures[:, [FIGURES.index(name) for name in ("digits", "point", "slip", "relation")]]
+    return np.where((figures[:, says] > 0) & (figures[:, fit] >= INSIDE) & typed.any(axis=1), ruled_out, 0.0)
 
 
 def joined(posterior: Posterior, cells: Sequence[Asked], figures: Sequence[Floats]) -> Floats:

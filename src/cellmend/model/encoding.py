@@ -128,7 +128,7 @@ class TableEncoder:
             return EncodedTable(table, whole, whole)
         left = [seen.table.understood.column(position).is_valid().to_numpy() for position in self.positions]
         observed = torch.from_numpy(np.stack(left, axis=1)) if left else whole.observed
-        return EncodedTable(seen.table, Cells(torch.where(observed, whole.values, 0.0), observed), whole, seen)
+        return EncodedTable(table, Cells(torch.where(observed, whole.values, 0.0), observed), whole, seen)
 
     def spread(self, cell_values: NDArray[Any], table: ReadTable) -> NDArray[Any]:
         """(N, D) of the modelled columns to (N, all columns) in table order, 0 elsewhere."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.posterior.priors import FARTHEST, LEAST_CHANCE
+from cellmend.posterior.priors import FARTHEST, LEAST_CHANCE, LIKE_WRONG
 from cellmend.posterior.tails import Tails, oddness
 
 Floats = NDArray[np.float64]
@@ -33,10 +33,10 @@ class Voice:
         """The figures of NETWORK, (N, D, 3), 0 where it is silent. `rates` are the shares of wrong cells of columns,
         `rows` how many rows it learned from.
 
-        Of N rows one natural cell may be like a wrong one, whatever the network thinks: p becomes p + p0 / N. So the
-        ratio is no surer than N to one, but for as much as the cell lies beyond the next odd one."""
+        Of N rows a few natural cells may be like wrong ones, whatever the network thinks: p becomes p + 3 p0 / N. So
+        the ratio is no surer than N to three, but for as much as the cell lies beyond the next odd one."""
         rate = np.log(np.maximum(rates, LEAST_CHANCE))
-        most = np.log(rows + 1.0) + tails.islands(oddness(self.alone))
+        most = np.log((rows + 1.0) / LIKE_WRONG) + tails.islands(oddness(self.alone))
         bounded = -np.logaddexp(rate - self.log_odds, -most)
         ones = np.ones_like(bounded)
         whole = np.stack([ones, ones * rate, np.clip(bounded, -2 * FARTHEST, 2 * FARTHEST)], axis=-1)

@@ -62,8 +62,12 @@ class Amounts:
         moved = _best_gain(logs, x, POWERS_OF_TEN, density_log)
         unit = _best_gain(logs, x, [f for u in UNITS for f in (u, 1 / u)], density_log)
         sign = logs.density(signed_log(-x)) - density_log
-        share = weights / weights.sum()
-        n = len(x)
+
+        def alike(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> Floats:
+            """Log of the share of other numbers of which a test says the same."""
+            cells = np.where(here, weights[there].sum(), weights[~there].sum())
+            return np.log((np.maximum(cells - 1, 0) + 0.5) / (scale.total + 0.5))
+
         figures[readable] = np.stack(
             [
                 signed_log(scale.deviations(x)),
@@ -76,10 +80,10 @@ class Amounts:
                 np.where(x == 0, 0.0, sign),
                 unit,
                 x < 0,
-                np.full(n, share[numbers < 0].sum()),
+                alike(x < 0, numbers < 0),
                 x == 0,
-                np.full(n, share[numbers == 0].sum()),
-                np.full(n, share[numbers == np.round(numbers)].sum()),
+                alike(x == 0, numbers == 0),
+                alike(x == np.round(x), numbers == np.round(numbers)),
                 x == np.round(x),
                 scale.lonely(x),
                 _trailing_zeros(x),

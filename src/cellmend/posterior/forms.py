@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -191,11 +191,32 @@ def unmixed(text: str) -> str:
     return text
 
 
-def as_digits(texts: pa.StringArray) -> pa.StringArray:
+def as_digits(texts: pa.StringArray, lookalikes: Sequence[tuple[str, str]] = LOOKALIKES) -> pa.StringArray:
     """Letters that look like digits as those digits."""
-    for letters, digit in LOOKALIKES:
+    for letters, digit in lookalikes:
         texts = pc.replace_substring_regex(texts, letters, digit)
     return texts
+
+
+def alike(texts: pa.StringArray) -> pa.StringArray:
+    """Without case, and letters that look like digits as those digits.
+
+    >>> alike(pa.array(["LO0P", "l00p"])).to_pylist()
+    ['100p', '100p']
+    """
+    return as_digits(folded(texts))
+
+
+def as_letters(shapes: pa.StringArray) -> pa.StringArray:
+    """Digits beside letters as such letters.
+
+    >>> as_letters(shape(pa.array(["L0UISVILLE", "Oh1o 12"]))).to_pylist()
+    ['AAAAAAAAAA', 'Aaaa 99']
+    """
+    for beside in "Aa":
+        shapes = pc.replace_substring_regex(shapes, f"{beside}9", 2 * beside)
+        shapes = pc.replace_substring_regex(shapes, f"9{beside}", 2 * beside)
+    return shapes
 
 
 def numbers(texts: pa.StringArray) -> NDArray[np.float64]:

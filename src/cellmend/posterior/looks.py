@@ -31,6 +31,13 @@ def log_share(cells: Floats, known: Known) -> Floats:
     return np.log((np.maximum(cells - 1, 0) + 0.5) / (known.cells + 0.5))
 
 
+def share_alike(known: Known, here: NDArray[np.bool_], there: NDArray[np.bool_]) -> Floats:
+    """Log of the share of other cells of which a test says the same: it says `here` of the texts that are asked about,
+    (T,), and `there` of the known ones, (U,)."""
+    cells = float(known.counts[there].sum())
+    return log_share(np.where(here, cells, known.counts.sum() - cells), known)
+
+
 class Frequency:
     """How often the text itself stands in the column."""
 
@@ -67,12 +74,17 @@ class Forms:
 class Variants:
     """Is the same written otherwise more often: another case, other spaces, signs or accents, or letters for digits?"""
 
-    names = ("folded_more", "folded_log_most", "bare_more", "bare_log_most", "is_mojibake", "unmixed_known")
+    of_forms = (forms.folded, forms.bare, forms.alike)
+    names = (
+        *(f"{form.__name__}_{figure}" for form in of_forms for figure in ("more", "log_most")),
+        "is_mojibake",
+        "unmixed_known",
+    )
 
     def of(self, known: Known, texts: pa.StringArray) -> Floats:
         own = known.count_of(texts)
         found = []
-        for form in (forms.folded, forms.bare):
+        for form in self.of_forms:
             most = np.maximum(known.most(form, texts), own)
             found += [np.log(most / own), np.log(most) * (most > own)]
         mixed = forms.matches(texts, forms.MOJIBAKE)
@@ -83,60 +95,72 @@ class Variants:
         return np.stack([*found, mixed, np.log1p(again)], axis=1)
 
 
-class Signs:
-    """Signs of trouble by themselves: spaces around, placeholders, sentinels, the column's own name, doubled text."""
+class Lookalikes:
+    """Would more cells be written like it if letters that look like digits were digits, or digits in words letters?"""
 
-    names = (
+    names = ("shape_if_digits", "outline_if_letters")
+    readings = (forms.LOOKALIKES[:2], forms.LOOKALIKES)  # O and l alone, which are common, or all of them
+
+    def of(self, known: Known, texts: pa.StringArray) -> Floats:
+        shapes = forms.shape(texts)
+        digits = [forms.shape(forms.as_digits(texts, some)) for some in self.readings]
+        gains = [_gain(known, None, shapes, changed) for changed in digits]
+        letters = _gain(known, forms.outline, shapes, forms.as_letters(shapes))
+        return np.stack([np.max(gains, axis=0), letters], axis=1)
+
+
+def _gain(known: Known, form: forms.Form | None, shapes: pa.StringArray, changed: pa.StringArray) -> Floats:
+    """Log of how many more cells have the form of the changed shapes, (T,); 0 where nothing was changed."""
+    before, after = (known.shapes.total(form, each) for each in (shapes, changed))
+    gain = log_share(after + 1, known) - log_share(before, known)
+    return np.where(pc.equal(shapes, changed).to_numpy(zero_copy_only=False), 0.0, gain)
+
+
+class Signs:
+    """Signs of trouble by themselves: spaces around, placeholders, sentinels, the column's own name, doubled text; and
+    how many other cells are alike in that."""
+
+    tests = (
         "spaced",
-        "share_spaced",
         "placeholder",
-        "share_placeholder",
         "sentinel",
         "no_letters",
-        "is_header",
-        "doubled",
         "is_number",
-        "share_numbers",
         "number_if_digits",
         "has_digit",
         "has_letter",
         "ascii",
-        "share_ascii",
-        "impossible_date",
     )
+    names = (*tests, *(f"share_{name}" for name in tests), "is_header", "doubled", "impossible_date")
 
     def of(self, known: Known, texts: pa.StringArray) -> Floats:
-        tests = (
-            r"^\s|\s$|\s\s|\x{A0}|[\t\r\n]",
-            forms.PLACEHOLDER,
-            r"^[\x00-\x7F]*$",
-        )
-        shapes = forms.shape(texts)
-        here = [forms.matches(texts, test) for test in tests]
-        there = [known.share(forms.matches(known.texts, test)) for test in tests]
-        number, numbers = np.isfinite(known.read(texts)), known.share(np.isfinite(known.numbers))
-        digits = ~number & np.isfinite(forms.numbers(forms.as_digits(texts))) & forms.matches(texts, r"\d|^.$")
+        here, there = self._tests(known, texts), self._tests(known, known.texts)
         header = pc.equal(forms.folded(texts), forms.folded(pa.array([known.name]))[0])
-        halves = np.array([_is_doubled(text) for text in texts.to_pylist()], dtype=bool)
         each = [
-            here[0],
-            np.full(len(texts), there[0]),
-            here[1],
-            np.full(len(texts), there[1]),
-            forms.matches(texts, forms.SENTINEL),
-            ~forms.matches(shapes, "[Aa9]"),
+            *here,
+            *(share_alike(known, own, theirs) for own, theirs in zip(here, there, strict=True)),
             header.to_numpy(zero_copy_only=False),
-            halves,
-            number,
-            np.full(len(texts), numbers),
-            digits,
-            forms.matches(shapes, "9"),
-            forms.matches(shapes, "[Aa]"),
-            here[2],
-            np.full(len(texts), there[2]),
+            np.array([_is_doubled(text) for text in texts.to_pylist()], dtype=bool),
             forms.impossible(texts) if known.holds_dates else np.zeros(len(texts)),
         ]
         return np.stack([np.asarray(one, dtype=np.float64) for one in each], axis=1)
+
+    @staticmethod
+    def _tests(known: Known, texts: pa.StringArray) -> list[NDArray[np.bool_]]:
+        """Of which texts each test says yes, (T,)."""
+        shapes, number = forms.shape(texts), np.isfinite(known.read(texts))
+        digits = ~number & np.isfinite(forms.numbers(forms.as_digits(texts))) & forms.matches(texts, r"\d|^.$")
+        return [
+            forms.matches(texts, r"^\s|\s$|\s\s|\x{A0}|[\t\r\n]"),
+            forms.matches(texts, forms.PLACEHOLDER),
+            forms.matches(texts, forms.SENTINEL),
+            ~forms.matches(shapes, "[Aa9]"),
+            number,
+            digits,
+            forms.matches(shapes, "9"),
+            forms.matches(shapes, "[Aa]"),
+            forms.matches(texts, r"^[\x00-\x7F]*$"),
+        ]
 
 
 def _is_doubled(text: str) -> bool:
@@ -145,22 +169,17 @@ def _is_doubled(text: str) -> bool:
 
 
 class Cases:
-    """Is it written in small letters, in capitals, or with the two swapped, and how many cells are?"""
+    """Is it written in small letters, in capitals, or with the two swapped, and how many other cells are alike?"""
 
     of_shapes = ("^[^A]*a[^A]*$", "^[^a]*A[^a]*$", "(^|[^Aa])a(AA|A$)")
     names = ("small", "share_small", "capital", "share_capital", "swapped", "share_swapped")
 
     def of(self, known: Known, texts: pa.StringArray) -> Floats:
-        shapes, theirs = forms.shape(texts), known.shapes
-        each = [
-            figure
-            for test in self.of_shapes
-            for figure in (
-                forms.matches(shapes, test),
-                np.full(len(texts), theirs.share(forms.matches(theirs.texts, test))),
-            )
-        ]
-        return np.stack([np.asarray(one, dtype=np.float64) for one in each], axis=1)
+        figures = []
+        for test in self.of_shapes:
+            here, there = (forms.matches(forms.shape(each), test) for each in (texts, known.texts))
+            figures += [here.astype(np.float64), share_alike(known, here, there)]
+        return np.stack(figures, axis=1)
 
 
 class Letters:

@@ -73,6 +73,12 @@ class Spellings:
         return found
 
     @cached_property
+    def _most_decimals(self) -> int:
+        """Of the column's numbers: a finer one would be none of it."""
+        read = np.isfinite(self.known.numbers).tolist()
+        return max((_decimals(text) for text, is_read in zip(self.texts, read, strict=True) if is_read), default=0)
+
+    @cached_property
     def _speller(self) -> Speller:
         return Speller(self.texts, self.known.counts.astype(np.float64))
 
@@ -114,7 +120,7 @@ class Spellings:
                 yield Hypothesis(digits[0].as_py(), "digits", f"probably {digits[0].as_py()}, with letters for digits")
         if np.isfinite(value) and value != 0 and not self.known.holds_dates:
             for power in (-3, -2, -1, 1, 2, 3):
-                if moved := _moved(text, power):
+                if (moved := _moved(text, power)) and _decimals(moved) <= self._most_decimals:
                     yield Hypothesis(moved, "point", f"{moved} with the decimal point moved")
             if turned := _turned(text):
                 yield Hypothesis(turned, "sign", f"{turned} with the other sign")
@@ -174,6 +180,15 @@ def _moved(text: str, power: int) -> str | None:
     except InvalidOperation:
         return None
     return format(number.normalize(), "f") if number.is_finite() and abs(number.adjusted()) < 25 else None
+
+
+def _decimals(text: str) -> int:
+    """Digits behind the point.
+
+    >>> _decimals("3.18"), _decimals("50")
+    (2, 0)
+    """
+    return len(text.strip().partition(".")[2])
 
 
 def _turned(text: str) -> str | None:

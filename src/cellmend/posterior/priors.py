@@ -17,3 +17,4 @@ WEIGHED_CELLS = 30_000  # at once: some 30 MB
 TOGETHER = 32  # rows are weighed by multiples of these: processors treat the last few otherwise than the others
 MOST_WRONG = 0.95  # of a column: none is wrong throughout, or nothing would tell what is right
 LEAST_CHANCE = 1e-6  # that an expert is wrong: none is surer than that
+LIKE_WRONG = 3.0  # natural cells of a column that may be like wrong ones, whatever the network thinks (docs/method.md)

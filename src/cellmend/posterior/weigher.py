@@ -27,10 +27,10 @@ FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "v
 # What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
 # cells, and the log likelihood ratio that the cell is wrong, bounded by what so many rows can tell.
 NETWORK = ("says", "log_rate", "ratio")
-# Evidence that speaks for a cell that is unlike its row: others of the row lie far out too, or say the same, or it lies
-# where the number beside it says.
-VOUCHING = ("others_far", "other_farthest", "echo", "curve_confirms")
-EXPECTED = ("number", "valid")  # families that are excused where the network expects what stands there
+CONFIRMS = NAMES.index("curve_confirms")  # a log likelihood ratio: the number lies where one beside it says
+# Families by which a cell becomes what other cells are by nature. They are excused where the network expects what
+# stands there. The others leave texts of their own; where such a text recurs, the network has learned it.
+EXPECTED = ("number", "cut", "valid", "misplaced")
 # What an expert's word is about. It is taken at its face value until training says otherwise: public tables show some
 # experts too seldom to learn their weight from nothing.
 ABOUT = {
@@ -68,6 +68,7 @@ class Weigher(nn.Module):
 
     middle: Tensor  # (E,) of each sort of evidence
     spread: Tensor  # (E,)
+    expected: Tensor  # (F,) 1 for families that are excused, else 0
 
     def __init__(self, evidence: int, repair_figures: int, width: int = WIDTH) -> None:
         super().__init__()
@@ -79,11 +80,10 @@ class Weigher(nn.Module):
         self.of_cell, self.of_column = nn.Linear(width, 2 * width), nn.Linear(width, 2 * width, bias=False)
         self.of_row = nn.Linear(2 * width, 2 * width, bias=False)
         self.of_table = nn.Linear(width, 2 * width, bias=False)
-        self.excused = nn.Parameter(torch.tensor([float(family in EXPECTED) for family in FAMILIES]))
+        expected = torch.tensor([float(family in EXPECTED) for family in FAMILIES])
+        self.register_buffer("expected", expected, persistent=False)
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
-        # What the rest of the row adds to the network's word; what numbers confirm is a log likelihood ratio by itself.
-        self.vouching = nn.Parameter(torch.tensor([-float(name == "curve_confirms") for name in VOUCHING]))
         self._take_at_face_value()
         self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
         self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
@@ -115,16 +115,14 @@ class Weigher(nn.Module):
         """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
         network says, (N, D, K), 0 where it is silent.
 
-        The network's word is an explanation of its own, at face value but for what vouches for the cell: weights for
-        it that were learned from public tables, most of them small and of few numbers, do not carry over to others."""
+        The network's word is an explanation of its own, at face value: weights for it that were learned from public
+        tables, most of them small and of few numbers, do not carry over to others."""
         cells = self._in_context(self.look(evidence), observed, context)
         ratios = self._ratios(cells, evidence, network)
         ratios = torch.where(observed.unsqueeze(-1), ratios, -IMPOSSIBLE)  # of the others the network speaks alone
         logs = posterior(ratios, context.rates)
         says, rate, ratio = network.unbind(-1)
-        vouching = [evidence[..., NAMES.index(name)] for name in VOUCHING]
-        ratio = sum((each * weight for each, weight in zip(vouching, self.vouching, strict=True)), start=ratio)
-        return with_one_more(logs, torch.where(says > 0, rate + ratio, -torch.inf))
+        return with_one_more(logs, torch.where(says > 0, rate + ratio - evidence[..., CONFIRMS], -torch.inf))
 
     def _in_context(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
         """Each cell beside its column, its row and its table, (N, D, W)."""
@@ -135,11 +133,10 @@ class Weigher(nn.Module):
     def _ratios(self, cells: Tensor, evidence: Tensor, network: Tensor) -> Tensor:
         """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, by
         what experts add by themselves, and less where the network expects the cell."""
-        said = torch.cat([evidence[..., -len(EXPERTS) :], network[..., 2:].clamp_max(0.0)], -1)
-        weight = torch.cat([self.by_experts.weight, self.excused[:, None]], 1)
         # One after the other: a product of matrices is rounded otherwise for other numbers of rows.
-        added = sum((said[..., at, None] * weight[:, at] for at in range(weight.shape[1])), start=said.new_zeros(()))
-        return self.odds(cells) + added
+        experts = evidence[..., -len(EXPERTS) :]
+        each = (experts[..., at, None] * self.by_experts.weight[:, at] for at in range(len(EXPERTS)))
+        return sum(each, start=self.odds(cells) + network[..., 2:].clamp_max(0.0) * self.expected)
 
     def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
         """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
