@@ -121,9 +121,9 @@ class Spellings:
         if np.isfinite(value) and value != 0 and not self.known.holds_dates:
             for power in (-3, -2, -1, 1, 2, 3):
                 if (moved := _moved(text, power)) and _decimals(moved) <= self._most_decimals:
-                    yield Hypothesis(moved, "point", f"{moved} with the decimal point moved")
+                    yield Hypothesis(moved, "point", f"probably {moved}, with the decimal point moved")
             if turned := _turned(text):
-                yield Hypothesis(turned, "sign", f"{turned} with the other sign")
+                yield Hypothesis(turned, "sign", f"probably {turned}, with the other sign")
 
     def _by_word(self, text: str) -> Iterator[Hypothesis]:
         words = self._words
