@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellmend.findings.hypotheses import Asked, Hypotheses, joined, weighed
+from cellmend.findings.hypotheses import Asked, Hypotheses, joined, told_by_interval, weighed
 from cellmend.posterior.evidence import Portrait, places_of
 from cellmend.posterior.meant import (
     FIGURES,
@@ -248,3 +248,19 @@ def test_log_odds_of_a_cell_are_those_of_its_suspicion(chance: float) -> None:
     logs[..., 0] = math.log1p(-chance)
     posterior = Posterior(logs, np.ones((1, 1), dtype=bool))
     assert posterior.log_odds(0, 0) == pytest.approx(min(math.log(chance) - math.log1p(-chance), FARTHEST))
+
+
+@pytest.mark.parametrize(
+    ("source", "typed"), [("point", True), ("digits", True), ("relation", True), ("number", False)]
+)
+def test_an_interval_speaks_for_what_somebody_typed_and_not_for_what_was_worked_out(source: str, typed: bool) -> None:
+    """An interval of .5 deviations, of 3.29 that nine tenths of a column take: 1 - .5 / 3.29 is ruled out."""
+    figures = np.zeros((2, len(FIGURES)))
+    for at, each in enumerate(("number", source)):
+        figures[at, FIGURES.index(each)] = figures[at, FIGURES.index("net_chance")] = 1.0
+    figures[0, FIGURES.index("expert_sure")] = figures[1, FIGURES.index("expert_sure")] = math.exp(-0.5)
+    worked_out, asked = told_by_interval(figures).tolist()
+    assert worked_out == 0
+    assert asked == pytest.approx((1 - 0.5 / 3.29) * typed)
+    figures[:, FIGURES.index("net_fit")] = -1.4  # outside of the interval
+    assert not told_by_interval(figures).any()
