@@ -250,9 +250,7 @@ def test_log_odds_of_a_cell_are_those_of_its_suspicion(chance: float) -> None:
     assert posterior.log_odds(0, 0) == pytest.approx(min(math.log(chance) - math.log1p(-chance), FARTHEST))
 
 
-@pytest.mark.parametrize(
-    ("source", "typed"), [("point", True), ("digits", True), ("relation", True), ("number", False)]
-)
+@pytest.mark.parametrize(("source", "typed"), [("point", True), ("relation", True), ("number", False)])
 def test_an_interval_speaks_for_what_somebody_typed_and_not_for_what_was_worked_out(source: str, typed: bool) -> None:
     """An interval of .5 deviations, of 3.29 that nine tenths of a column take: 1 - .5 / 3.29 is ruled out."""
     figures = np.zeros((2, len(FIGURES)))
