@@ -51,6 +51,7 @@ def test_large_tables_are_fetched_once_and_those_that_are_judged_are_not(statist
         "a/many_columns": numbered(50, 81),
         "a/no_table": "a text",
         "ggplot2/diamonds": numbered(60, 4),
+        "MASS/biopsy": numbered(70, 5),
         "a/named": numbered(40, 3).set_axis([f"row {at}" for at in range(40)]),
     }
     folder = tmp_path / "tables"
