@@ -37,7 +37,7 @@ from .spoil import KINDS, Spoiled, spoil
 from .statistics import NAMED
 
 SEED = 0
-MOST_ROWS = 500  # of a spoiled table that are kept as examples
+MOST_ROWS = 400  # of a spoiled table that are kept as examples
 NOISE = (
     "gaussian_noise",
     "laplace_noise",

@@ -30,7 +30,7 @@ from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, RepairWeigher, weigher_of
+from cellmend.posterior.weigher import FAMILIES, WIDTH, RepairWeigher, Weigher, weigher_of
 from cellmend_bench.families import family_of, is_kept
 from cellmend_bench.wild import corpus_folder
 
@@ -64,6 +64,9 @@ def adopt() -> None:
             if figure in before:
                 new[..., at] = tensors[name][..., before.index(figure)]
         tensors[name] = new
+    fresh = Weigher(len(now), 1)  # for parts that did not exist
+    tensors |= {name: value for name, value in fresh.state_dict().items() if name.startswith("rates.")}
+    tensors = {name: value for name, value in tensors.items() if not name.startswith("log_")}
     write(tensors, WEIGHTS, provenance | {"evidence": NAMES})
     say(f"{len(set(now) - set(before))} new figures, {len(set(before) - set(now))} that are gone")
 
@@ -86,7 +89,7 @@ def learn_weigher(asked: argparse.Namespace, device: torch.device) -> None:
     aside = {path for path in paths if asked.aside and is_aside(path.name)}
     examples = Examples([path for path in paths if path not in aside], device)
     before = load_file(WEIGHTS)
-    weigher = weigher_of(before).float().to(device).requires_grad_() if asked.on else begun(examples)
+    weigher = weigher_of(before).float().to(device).requires_grad_() if asked.on else begun(examples, asked.width)
     third = torch.arange(1, len(KINDS) + 1, 3, dtype=torch.int16, device=device)
     train(weigher, examples.tables, epochs=asked.epochs, rate=asked.rate, apart=third if asked.unseen else third[:0])
     tensors = {name: value.cpu() for name, value in weigher.state_dict().items()}
@@ -125,6 +128,7 @@ def main() -> None:
     parser.add_argument("--silent", action="store_true", help="gather evidence at a first look, without networks")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rate", type=float, default=2e-3, help="of learning, at its highest")
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the layers")
     parser.add_argument("--on", action="store_true", help="go on from the weights of before")
     parser.add_argument("--report", type=Path, help="folder of gathered tables to judge on")
     parser.add_argument("--unseen", action="store_true", help="learn nothing of every third kind of error")

@@ -125,12 +125,12 @@ def people(rng: np.random.Generator, rows: int) -> Columns:
     born = rng.integers(-14_000, 0, size=rows)
     hired = born + rng.integers(7_000, 15_000, size=rows)
     domain = _names(rng, 1, 1)[0].lower()
-    return _some(
+    return _few(
         rng,
         {
             "staff_id": [f"{at:06}" for at in rng.permutation(900_000)[:rows]],
             "name": names,
-            "mail": [f"{name.lower().replace(' ', '.')}@{domain}.com" for name in names],
+            "mail": [f"{name.lower().replace(' ', '.')}@{domain}.{_end(rng)}" for name in names],
             "department": [firms[at] for at in firm],
             "head": [heads[at] for at in firm],
             "born": _days(born),
@@ -138,8 +138,51 @@ def people(rng: np.random.Generator, rows: int) -> Columns:
             "grade": _texts(grade),
             "salary": _texts(np.round(28_000 * 1.15**grade * np.exp(rng.normal(0, 0.04, rows)), -1)),
             "phone": [f"({a}) {b:03}-{c:04}" for a, b, c in rng.integers(200, 999, size=(rows, 3))],
-        },
+            "account": _accounts(rng, rows),
+            "page": [f"https://www.{domain}.{_end(rng)}/{name.lower().replace(' ', '-')}" for name in names],
+            "from": _clock(rng, rows),
+            "latitude": [f"{each:.4f}" for each in rng.normal(rng.uniform(20, 55), 3, rows)],
+            "longitude": [f"{each:.4f}" for each in rng.normal(rng.uniform(-120, 120), 4, rows)],
+        }
+        | dict(
+            zip(
+                ("first_name", "last_name"),
+                zip(*(name.split(" ") for name in _some_names(rng, rows)), strict=True),
+                strict=True,
+            )
+        ),
     )
+
+
+def _some_names(rng: np.random.Generator, rows: int) -> list[str]:
+    """A first and a last name for each row, most of which stand again."""
+    first, last = _names(rng, max(rows // 8, 10), 1), _names(rng, max(rows // 3, 10), 1)
+    return [
+        f"{first[a]} {last[b]}"
+        for a, b in zip(_uneven(rng, len(first), rows), _uneven(rng, len(last), rows), strict=True)
+    ]
+
+
+def _end(rng: np.random.Generator) -> str:
+    return str(rng.choice(["com", "org", "de", "co.uk", "net", "gov"]))
+
+
+def _clock(rng: np.random.Generator, rows: int) -> list[str]:
+    """Times of day, on the quarter or on the minute."""
+    minutes = rng.integers(1440, size=rows) if rng.random() < 0.5 else 15 * rng.integers(96, size=rows)
+    return [f"{each // 60:02}:{each % 60:02}" for each in minutes]
+
+
+def _accounts(rng: np.random.Generator, rows: int) -> list[str]:
+    """Bank accounts with their digits of control."""
+    country, length, gaps = str(rng.choice(["DE", "FR", "GB", "ES"])), int(rng.integers(14, 22)), rng.random() < 0.5
+    found = []
+    for digits in rng.integers(10, size=(rows, length)):
+        number = "".join(map(str, digits))
+        control = 98 - int(number + "".join(str(int(letter, 36)) for letter in country) + "00") % 97
+        whole = f"{country}{control:02}{number}"
+        found.append(" ".join(whole[at : at + 4] for at in range(0, len(whole), 4)) if gaps else whole)
+    return found
 
 
 def measures(rng: np.random.Generator, rows: int) -> Columns:
@@ -293,7 +336,7 @@ def _grades(rng: np.random.Generator) -> list[str]:
 
 
 SORTS: tuple[Callable[[np.random.Generator, int], Columns], ...] = (
-    orders, sources, accounts, series, people, measures, measures, graded, graded, *7 * (unrelated,)
+    orders, sources, accounts, series, people, people, measures, measures, graded, graded, *7 * (unrelated,)
 )  # fmt: skip
 
 
@@ -301,6 +344,12 @@ def _some(rng: np.random.Generator, columns: Columns) -> Columns:
     """All columns, or now and then without one or two."""
     gone = rng.permutation(list(columns))[: int(rng.integers(0, 3))] if rng.random() < 0.3 else ()
     return {name: own for name, own in columns.items() if name not in gone}
+
+
+def _few(rng: np.random.Generator, columns: Columns) -> Columns:
+    """Some of the columns, five at least."""
+    kept = set(rng.permutation(list(columns))[: int(rng.integers(5, len(columns) + 1))])
+    return {name: list(own) for name, own in columns.items() if name in kept}
 
 
 def _names(rng: np.random.Generator, count: int, words: int) -> list[str]:

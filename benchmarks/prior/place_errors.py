@@ -108,6 +108,18 @@ def columns_exchanged(text: str, at: Place, dice: Random) -> Edits:
 
 
 @KINDS.add("misplaced")
+def alike_exchanged(text: str, at: Place, dice: Random) -> Edits:
+    """Two cells of one sort exchanged: first and last name, two dates, length and width."""
+    own = next((sort for sort in ("date", "number", "words") if sort in at.column.sorts), "any")
+    alike = [each for each in at.grid.filled(at.row) if own in each.sorts and each is not at.column]
+    near = sorted(alike, key=lambda each: abs(each.place - at.column.place))[:3]
+    partner = dice.choice(near) if near else at.column
+    if partner is at.column or at.grid.kind[at.row, partner.place]:
+        return []
+    return [(at.row, at.column.place, partner.cells[at.row]), (at.row, partner.place, text)]
+
+
+@KINDS.add("misplaced")
 def shifted_right(text: str, at: Place, dice: Random) -> Edits:
     """From this column on, each filled cell of the row holds what belongs into the one before; this one is split."""
     row = [each for each in at.grid.filled(at.row) if each.place >= at.column.place]

@@ -221,6 +221,10 @@ KINDS.plain(
     punctuation_lost=lambda t, d: re.sub(r"[.,;:'\"()/&-]+", "", t),
     abbreviated=_abbreviated,
     synonym=_synonym,
+    point_as_comma=lambda t, d: change_one(
+        rf"(?<=\w)\.(?={LETTER})", t, d, lambda each: one((",", ",", ";", " ", ". ", ".."), d)
+    ),
+    at_lost=lambda t, d: t.replace("@", one(("", "", " ", "#", "(at)", " at ", "@@", "2", "qq"), d)) if "@" in t else t,
     in_brackets=lambda t, d: one(("({})", "[{}]", "<{}>", "{{{}}}", "*{}*"), d).format(t),
 )
 KINDS.plain(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,9 +23,9 @@ from .spoil import KINDS
 
 SILENT = 0.3  # of the times that a table with a network is shown it is silent, as at a first look
 SHOWN_ROWS = 400  # of a table at once
-TOGETHER = 8  # tables of a step, of nearly the same width
+TOGETHER = 16  # tables of a step, of nearly the same width
 DRAWN = 32 * TOGETHER  # tables that are sorted by their width before they are shown
-MOST_CELLS = 100_000  # of a step, so that wide tables fit into memory
+MOST_CELLS = 200_000  # of a step, so that wide tables fit into memory
 OF_FAMILY = 0.3  # of the loss: which family, where a cell is wrong
 
 
@@ -44,17 +45,22 @@ class Examples:
     def __init__(self, paths: Sequence[Path], device: torch.device) -> None:
         self.tables: list[Example] = []
         self.repairs: list[tuple[Tensor, Tensor]] = []
-        for path in paths:
-            with np.load(path) as parts:
+        with ThreadPoolExecutor() as threads:
+            for parts in threads.map(_read, paths):
                 if len(parts["right"]):
-                    self.repairs.append((torch.from_numpy(parts["repairs"]), torch.from_numpy(parts["right"])))
-                self.tables.append(Example(*(torch.from_numpy(parts[name]).to(device) for name in Example._fields)))
+                    self.repairs.append((parts["repairs"], parts["right"]))
+                self.tables.append(Example(*(parts[name].to(device) for name in Example._fields)))
 
     def scale(self) -> tuple[Tensor, Tensor]:
         """Middle and spread of each sort of evidence, over a sample of the tables."""
         some = self.tables[:: max(len(self.tables) // 500, 1)]
         cells = torch.cat([each.evidence[each.seen][:: max(int(each.seen.sum()) // 2000, 1)].float() for each in some])
         return cells.mean(0), cells.std(0).clamp_min(0.05)
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    with np.load(path) as parts:
+        return {name: torch.from_numpy(part) for name, part in parts.items()}
 
 
 def is_aside(name: str) -> bool:
@@ -119,7 +125,7 @@ def loss_of(weigher: Weigher, shown: Example, heard: Tensor, apart: Tensor) -> T
 def train(weigher: Weigher, tables: list[Example], *, epochs: int, rate: float, apart: Tensor) -> None:
     """Make the weigher foretell best what was done to the tables."""
     # Few numbers that are the same for all cells take larger steps.
-    few = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.by_experts.weight]
+    few = [*weigher.rates.parameters(), weigher.by_experts.weight]
     others = [each for each in weigher.parameters() if all(each is not other for other in few)]
     parts: list[dict[str, Any]] = [{"params": others}, {"params": few, "weight_decay": 0.0}]
     optimiser, dice = torch.optim.AdamW(parts, lr=rate, weight_decay=1e-3), torch.Generator().manual_seed(SEED)
@@ -162,10 +168,10 @@ def train_repairs(weigher: RepairWeigher, repairs: list[tuple[Tensor, Tensor]], 
         say(f"hypotheses said {low} and more: {int(some.sum())}, right {float(right[some].mean()):.3f}")
 
 
-def begun(examples: Examples) -> Weigher:
+def begun(examples: Examples, width: int) -> Weigher:
     """A weigher that knows nothing but how large figures usually are."""
     torch.manual_seed(SEED)
-    weigher = Weigher(examples.tables[0].evidence.shape[-1], len(FIGURES)).to(examples.tables[0].evidence.device)
+    weigher = Weigher(examples.tables[0].evidence.shape[-1], len(FIGURES), width).to(examples.tables[0].evidence.device)
     weigher.middle, weigher.spread = examples.scale()
     return weigher
 

@@ -51,13 +51,13 @@ class Amounts:
 
     def of(self, known: Known, texts: pa.StringArray) -> Floats:
         values = known.read(texts)
-        numbers, weights = _sorted(known)
+        numbers, weights = sorted_numbers(known)
         figures = np.zeros((len(texts), len(self.names)))
         readable = np.isfinite(values) & (np.abs(values) < 1e300)
         if weights.sum() < FEWEST or not readable.any():
             return figures
-        x, scale = values[readable], _Scale(numbers, weights)
-        logs = _Scale(*_resorted(signed_log(numbers), weights))
+        x, scale = values[readable], Scale(numbers, weights)
+        logs = Scale(*_resorted(signed_log(numbers), weights))
         density_log = logs.density(signed_log(x))
         moved = _best_gain(logs, x, POWERS_OF_TEN, density_log)
         unit = _best_gain(logs, x, [f for u in UNITS for f in (u, 1 / u)], density_log)
@@ -94,7 +94,7 @@ class Amounts:
         return figures
 
 
-class _Scale:
+class Scale:
     """Known numbers on one scale: middle, width, and how many lie near a place."""
 
     def __init__(self, numbers: Floats, weights: Floats) -> None:
@@ -158,8 +158,8 @@ class _Scale:
         return np.clip(np.log((distance + 1e-9 * self.width) / usual), -6, 12)
 
 
-def _sorted(known: Known) -> tuple[Floats, Floats]:
-    """The column's different numbers in order, and cells of each."""
+def sorted_numbers(known: Known) -> tuple[Floats, Floats]:
+    """A column's different numbers in order, and cells of each."""
     numbers = known.numbers
     kept = np.isfinite(numbers) & (np.abs(numbers) < 1e300)
     return _resorted(numbers[kept], known.counts[kept].astype(np.float64))
@@ -175,7 +175,7 @@ def signed_log(x: Floats) -> Floats:
     return np.arcsinh(np.clip(x, -1e300, 1e300) / 2)
 
 
-def _best_gain(logs: _Scale, x: Floats, factors: Sequence[float], here: Floats) -> Floats:
+def _best_gain(logs: Scale, x: Floats, factors: Sequence[float], here: Floats) -> Floats:
     """How much denser the column is where the number would lie, times the best of some factors, as a logarithm."""
     with np.errstate(over="ignore"):
         found = [logs.density(signed_log(x * factor)) for factor in factors]

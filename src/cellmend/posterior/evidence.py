@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.posterior import curves, pairs, rows
+from cellmend.posterior import curves, exchange, pairs, rows
 from cellmend.posterior.amounts import Amounts
 from cellmend.posterior.curves import Curves
+from cellmend.posterior.exchange import Exchanges
+from cellmend.posterior.formats import Formats
 from cellmend.posterior.known import Coded, Floats, Known
 from cellmend.posterior.lexicon import CommonWords
 from cellmend.posterior.looks import (
@@ -45,11 +47,12 @@ OF_TEXTS: tuple[Evidence, ...] = (
     CommonWords(),
     Beginnings(),
     Amounts(),
+    Formats(),
     Whole(),
 )
 TEXT_NAMES = tuple(name for sort in OF_TEXTS for name in sort.names)
 LAYOUT = ("in_header_row", "in_shifted_row")
-NAMES = (*TEXT_NAMES, *pairs.NAMES, *curves.NAMES, *rows.BESIDE, *rows.EXTREMES, *rows.ORDER, *LAYOUT)
+NAMES = (*TEXT_NAMES, *pairs.NAMES, *curves.NAMES, *rows.BESIDE, *rows.EXTREMES, *exchange.NAMES, *rows.ORDER, *LAYOUT)
 FAR = NAMES.index("far")
 
 
@@ -88,6 +91,7 @@ class Portrait:
     columns: tuple[Known, ...]
     pairs: Pairs
     curves: Curves
+    exchanges: Exchanges
 
     @classmethod
     def learn(cls, table: pa.Table) -> tuple[Portrait, list[Coded]]:
@@ -96,7 +100,7 @@ class Portrait:
         known = tuple(Known.of(name, column) for name, column in zip(table.column_names, coded, strict=True))
         codes = places_of(known, coded)
         learned = Pairs.learn(codes, [len(each.texts) for each in known]), Curves.learn(numbers_of(known, coded), codes)
-        return cls(known, *learned), coded
+        return cls(known, *learned, Exchanges.learn(known, coded)), coded
 
     @cached_property
     def everywhere(self) -> rows.Everywhere:
@@ -114,6 +118,7 @@ class Portrait:
             self.curves.evidence(numbers_of(self.columns, columns), places),
             rows.beside(self.columns, columns, self.everywhere),
             rows.extremes(far.astype(np.float64)),
+            self.exchanges.evidence(self.columns, columns),
         ]
         if rows_alone:
             rest.append(np.zeros((*codes.shape, len(rows.ORDER) + len(LAYOUT))))

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
-from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
+from cellmend.posterior.priors import MOST_WRONG
+from cellmend.posterior.rates import Rates
 
 FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
 # What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
@@ -85,9 +86,7 @@ class Weigher(nn.Module):
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
         self._take_at_face_value()
-        self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
-        self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
-        self.log_sharing = nn.Parameter(torch.full((families,), 2.0))  # and those that hold to the rest of the table
+        self.rates = Rates(families)
 
     @torch.no_grad()
     def _take_at_face_value(self) -> None:
@@ -138,19 +137,6 @@ class Weigher(nn.Module):
         each = (experts[..., at, None] * self.by_experts.weight[:, at] for at in range(len(EXPERTS)))
         return sum(each, start=self.odds(cells) + network[..., 2:].clamp_max(0.0) * self.expected)
 
-    def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
-        """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
-        table believing in each other."""
-        seen = observed.unsqueeze(-1).to(ratios.dtype)  # (N, D, 1)
-        cells = seen.sum(0)  # (D, 1)
-        prior, belief, sharing = self.log_prior.exp(), self.log_belief.exp(), self.log_sharing.exp()
-        rates = prior.expand(len(cells), -1)
-        for _ in range(ROUNDS):
-            caused = (posterior(ratios, rates)[..., 1:].exp() * seen).sum(0)  # (D, F)
-            shared = (prior * belief + caused.sum(0)) / (belief + cells.sum(0))
-            rates = (prior * belief + shared * sharing + caused) / (belief + sharing + cells)
-        return rates
-
 
 class RepairWeigher(nn.Module):
     """How probably a cell was meant to say something else, from figures about that, the log odds that the cell is wrong
@@ -180,7 +166,6 @@ class RepairWeigher(nn.Module):
 def posterior(ratios: Tensor, rates: Tensor) -> Tensor:
     """Log probability of right and of each family, (N, D, 1 + F), by Bayes' rule from log likelihood ratios (N, D, F)
     and rates (D, F)."""
-    rates = rates.clamp_min(LOWEST_RATE)
     wrong = rates.sum(-1, keepdim=True)
     rates = rates * (MOST_WRONG / wrong).clamp_max(1.0)
     right = torch.log1p(-rates.sum(-1)).expand(ratios.shape[:-1]).unsqueeze(-1)
@@ -214,6 +199,7 @@ def learned() -> Weigher:
 def weigher_of(tensors: Mapping[str, Tensor]) -> Weigher:
     """A weigher with these weights, in double precision."""
     with torch.random.fork_rng(devices=[]):  # first weights are drawn, and thrown away
-        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - OF_CELL).double()
+        width = len(tensors["second.bias"])
+        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - OF_CELL, width).double()
     weigher.load_state_dict({key: value.double() for key, value in tensors.items()})
     return weigher.eval().requires_grad_(False)
