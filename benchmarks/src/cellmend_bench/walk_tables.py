@@ -263,7 +263,8 @@ def reviews(rng: Rng, rows: int) -> Draft:
     north, east = rng.uniform(31, 48, len(names)), rng.uniform(-122, -75, len(names))
     which = rng.integers(len(names), size=rows)
     stars = rng.choice([1, 2, 3, 4, 5], rows, p=[0.07, 0.1, 0.2, 0.38, 0.25])
-    said = [chosen(rng, each, rows) for each in (words.OPINIONS, words.TOPICS, words.TOPICS)]
+    parts = (words.OPINIONS, words.TOPICS, words.TOPICS)
+    said = zip(*(chosen(rng, each, rows) for each in parts), strict=True)
     clean = pd.DataFrame(
         {
             "review": [str(number) for number in np.sort(rng.choice(np.arange(500_000, 900_000), rows, replace=False))],
@@ -278,9 +279,7 @@ def reviews(rng: Rng, rows: int) -> Draft:
             "seated": [f"{hour:02d}:{5 * minute:02d}" for hour, minute in rng.integers((11, 0), (23, 12), (rows, 2))],
             "stars": [str(each) for each in stars],
             "score": [f"{each:.1f}" for each in np.clip(stars * 2 + rng.normal(0, 0.5, rows), 0.5, 10)],
-            "comment": [
-                f"{how.capitalize()} {one}, and we liked the {two}." for how, one, two in zip(*said, strict=True)
-            ],
+            "comment": [f"{how.capitalize()} {one}, and we liked the {two}." for how, one, two in said],
         },
         dtype=object,
     )
