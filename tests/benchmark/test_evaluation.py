@@ -219,7 +219,7 @@ def test_evaluating_twice_gives_the_same_numbers() -> None:
 
 def test_columns_left_out_of_the_model_are_named_once_and_get_errors_too() -> None:
     with pytest.warns(SchemaWarning, match="Left out of the model: 'id'") as said:
-        found = evaluate(related(), mender=CellMender(**SMALL | {"epochs": 1}), share=0.3, seed=0, fdr=0.1)
+        found = evaluate(related(), mender=CellMender(**SMALL | {"epochs": 1}), share=0.2, seed=0, fdr=0.1)
     assert len(said) == 1
     assert found.by_column["column"].to_pylist()[-1] == "id"
 
