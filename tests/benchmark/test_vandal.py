@@ -46,7 +46,7 @@ def contacts(rows: int) -> pd.DataFrame:
         {
             "phone": [f"{each // 10_000}-{each % 10_000:04d}" for each in digits],
             "mail": [f"{name.lower()}{each}@firm.example.org" for name, each in zip(first, digits, strict=True)],
-            "account": [f"GB29NWBK6016{each:010d}" for each in digits],
+            "account": [f"DE4450010517{each:010d}" for each in digits],
             "zipcode": [f"{value:05d}" for value in rng.integers(1000, 99_999, rows)],
             "page": [f"http://www.firm.example.org/{each}" for each in digits],
             "opens": [f"{hour:02d}:{minute:02d}" for hour, minute in rng.integers((0, 0), (24, 60), (rows, 2))],

@@ -27,7 +27,7 @@ TRIES = 30  # at a kind before it is given up
 FEWEST = 3  # cells of a habit, and of a shifted row
 LONGEST_STUCK = 5  # rows
 ALONE = ("shifted row", "other row", AGAINST)  # no habits
-UNTYPED = ("shifted row", "next column")  # happen to what nobody types, too
+UNTYPED = ("shifted row", "next column", "account number")  # also of what looks like nobody types it
 Cells = dict[tuple[int, int], str]
 Admits = Callable[[int, str, str], bool]  # (place, meant, text): can the column hold this error?
 
