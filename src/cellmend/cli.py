@@ -95,7 +95,7 @@ def clean(
     table: options.TableArgument,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write to. [default: NAME-cleaned]")
+        Path | None, typer.Option("--output", "-o", help="Folder to write to. \\[default: NAME-cleaned]")
     ] = None,
     flags: options.ThresholdOptions,
     cautious: options.CautionOptions,
@@ -189,7 +189,7 @@ def update(
     model: options.ModelOption,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
+        Path | None, typer.Option("--output", "-o", help="Updated model. \\[default: the model file is replaced]")
     ] = None,
     file: options.FileOptions,
     device: options.DeviceOption = "auto",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
+WIDE = 10_000  # letters of a line that any table fits into
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
@@ -135,7 +136,7 @@ class Teller:
         tables |= {"By cause that was named": found.by_cause, "Compared": found.baselines}
         for title, each in tables.items():
             if each is not None:
-                Console().print(_numbers_table(title, each))
+                _print_whole(_numbers_table(title, each))
         own = "Errors that the table had before count as false alarms, and as right cells, here."
         self.notes([*notes, *say_evaluated(found.overall), own])
 
@@ -188,10 +189,18 @@ def _numbers_table(title: str, table: Any) -> Shown:
     """A table of labels, counts and measures; cells with nothing to measure are empty."""
     shown = Shown(title=title)
     for name in table.column_names:
-        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right")
+        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right", overflow="fold")
     for line in table.to_pylist():
         shown.add_row(*(Text(_as_number(cell)) for cell in line.values()))
     return shown
+
+
+def _print_whole(shown: Shown) -> None:
+    """Print a table of which nothing is cut: where there is little room it stands without spaces, in more lines."""
+    console = Console()
+    if console.measure(shown, options=console.options.update(width=WIDE)).maximum > console.width:
+        shown.padding = 0
+    console.print(shown)
 
 
 def _as_number(cell: Any) -> str:

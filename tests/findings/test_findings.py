@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -299,6 +300,16 @@ def test_the_methods_of_the_paper_always_repair(fitted: CellMender, table) -> No
 def test_sentences() -> None:
     assert say_why("z", 31.8, "3 to 4", ["x 5"]) == "z is 31.8; for x 5 it is usually 3 to 4"
     assert shortened("x" * 100).endswith("…")
+
+
+@pytest.mark.slow
+def test_printing_what_was_mended_is_one_short_line(mender: CellMender) -> None:
+    mended = mender.mend(messy(), suspicion=0.5)
+    flagged, repaired = len(mended.flagged), sum(each.repair is not None for each in mended.found)
+    cells = f"{flagged} of {messy().size:,} cells flagged, {repaired} repaired"
+    assert repr(mended) == f"Mended: {cells}; see .findings, .repaired, .suspicion"
+    contradicted = replace(mended, contradictions=[None, None])
+    assert "flagged, 2 contradictions," in repr(contradicted)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results fi
 TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
 LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares of dirty rows, e.g. 0.01,0.05.")]
 SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
-SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="First seed of walk. [default: a new one]")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="First seed of walk. \\[default: a new one]")]
 MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
 RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
