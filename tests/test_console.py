@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import typer
 
 from cellmend.cli import app
-from cellmend.console import Teller
+from cellmend.console import Teller, findings_table
 from cellmend.evaluation.evaluation import Evaluation
+from cellmend.findings.finding import Finding
 
 LONG = "postal_code_of_the_delivery_address"
 
@@ -58,3 +60,13 @@ def test_help_shows_every_default_that_it_names(
         if name == "clean":
             assert "[default: 0.1]" in shown
             assert "[default: 0.9, or the model's]" in shown
+
+
+@pytest.mark.parametrize(("lines", "title", "number"), [(np.arange(2, 9), "line", 5), (None, "row", 3)])
+def test_the_worst_cells_are_shown_with_their_line_where_the_file_has_lines(
+    lines: np.ndarray | None, title: str, number: int
+) -> None:
+    finding = Finding(3, "price", "1O", 0.9, "10", None, None, "")
+    shown = findings_table([finding], "a.csv", lines)
+    assert shown.columns[0].header == title
+    assert [str(cell) for cell in shown.columns[0].cells] == [str(number)]

@@ -19,6 +19,9 @@ from rich.text import Text
 from cellmend.errors import CellmendError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from cellmend.evaluation.evaluation import Evaluation
     from cellmend.findings.finding import Finding
     from cellmend.jobs import Job
@@ -92,7 +95,7 @@ class Teller:
         if Path("-") not in written:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
-            Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+            Console().print(findings_table(job.mended.found[:SHOWN], job.source.name, job.source.line_numbers))
         from cellmend.findings.finding import say_contradictions, say_sure
 
         flagged, rows, contradictions = len(job.mended.flagged), job.source.table.num_rows, job.mended.contradictions
@@ -209,12 +212,14 @@ def _as_number(cell: Any) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
+def findings_table(findings: Sequence[Finding], name: str, lines: NDArray[np.int64] | None) -> Shown:
+    """The findings of a table, by the lines of its file, or by rows from 0 if it has none."""
     from cellmend.table.values import rounded_text, shortened
 
     shown = Shown(title=f"Most suspicious cells of {name}")
     numbered = any(line.contradiction for line in findings)
-    titles = ("row", "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
+    counted = "row" if lines is None else "line"
+    titles = (counted, "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
     for title in titles:
         shown.add_column(title, justify="left" if title == "column" else "right")
     for line in findings:
@@ -222,7 +227,8 @@ def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
             "" if line.low is None or line.high is None else f"{rounded_text(line.low)} to {rounded_text(line.high)}"
         )
         repair = "" if line.repair is None else shortened(line.repair)
-        cells = (line.row, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
+        where = line.row if lines is None else lines[line.row]
+        cells = (where, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
         number = [line.contradiction or ""] if numbered else []
         shown.add_row(*(Text(str(cell)) for cell in (*cells, *number)))  # Text: nothing in it is taken for markup
     return shown
