@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cellmend
-from cellmend import options
+from cellmend import options, settings
 from cellmend.console import QuietOption, Teller, say, say_failed
 from cellmend.errors import CellmendError
 from cellmend.review.commands import apply, review
@@ -385,7 +385,7 @@ def evaluate(
         source = read_file(table, asked)
     mender = options.new_mender(schema, None, seed, device, time_limit, teller.quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
-        allowed = options.FDR if fdr is None else fdr
+        allowed = settings.FDR if fdr is None else fdr
         found = evaluate_table(source.table, mender=mender, share=share, seed=seed, fdr=allowed, baselines=names)
     teller.evaluation(found, notes)
 

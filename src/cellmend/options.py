@@ -14,6 +14,7 @@ import typer
 
 from cellmend.console import say
 from cellmend.errors import SettingError
+from cellmend.settings import FDR
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from cellmend.settings import Caution, FailIf, Threshold
 
 FAILED_IF = 3  # exit code of a run that was done and found what it was to watch for
-FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 
 TABLE_HELP = (
     ".csv, .tsv, .parquet, .feather, .xlsx, .ods, .json, .jsonl, .zip with one of them, a folder of Parquet files, "

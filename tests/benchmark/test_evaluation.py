@@ -264,7 +264,7 @@ def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch
 def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:
     assert set(BASELINES) < set(METHODS)
     mender = CellMender(**SMALL | {"epochs": 1, "schema": SCHEMA})
-    found = evaluate(people(), mender=mender, share=0.3, seed=0, fdr=0.1, baselines=[name])
+    found = evaluate(people(), mender=mender, share=0.2, seed=0, fdr=0.1, baselines=[name])
     line = found.baselines.to_pylist()[1]
     assert 0 < line["avpr"] < 1
     assert (line["repaired"] is None) == (name == "OC-SVM + Marginals")

@@ -19,8 +19,10 @@ from cellmend.findings.finding import Finding, to_html
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import Cells, TableEncoder
 from cellmend.model.evidence import best
+from cellmend.options import ThresholdOptions
 from cellmend.posterior.meant import Hypothesis
 from cellmend.posterior.weigher import FAMILIES
+from cellmend.settings import Threshold
 from cellmend.table.causes.named import MEANINGS
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
@@ -184,6 +186,14 @@ def test_top_flags_so_many_the_most_suspicious(mender: CellMender) -> None:
     assert len(three) == 3
     said = ["row", "column", "value", "suspicion", "cause"]  # a repair also depends on what else is flagged in the row
     pd.testing.assert_frame_equal(three[said], mender.findings(table, suspicion=1e-9).head(3)[said])
+
+
+@pytest.mark.slow
+def test_without_a_threshold_python_flags_what_the_commands_flag(mender: CellMender) -> None:
+    table = messy()
+    commands = ThresholdOptions().threshold().given
+    pd.testing.assert_frame_equal(mender.findings(table), mender.findings(table, **commands))
+    assert Threshold.of(otherwise=CellMender().threshold).given == commands
 
 
 @pytest.mark.slow
