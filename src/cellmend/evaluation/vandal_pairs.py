@@ -19,7 +19,7 @@ USUAL = 0.9  # of the rows at most hold one value
 
 def exchanged(columns: Sequence[Column]) -> dict[int, int]:
     """Columns beside each other whose values look alike but are not the same: dates, names of one word, coordinates."""
-    found = {}
+    found: dict[int, int] = {}
     for (one, left), (other, right) in pairwise(enumerate(columns)):
         if one not in found and _look_alike(left, right) and _differ(left, right):
             found |= {one: other, other: one}
