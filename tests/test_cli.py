@@ -199,6 +199,7 @@ def test_a_saved_model_scores_repairs_and_reports_newer_data(cleaned, tmp_path, 
     scores = pd.read_parquet(tmp_path / "scores.parquet")
     assert list(scores.columns) == ["id", "weight", "length", "size", "row_score"]
     assert scores.loc[7, "weight"] > 0.9
+    np.testing.assert_allclose(scores["row_score"], scores.drop(columns="row_score").sum(axis=1))
     done = run("repair", str(new), "-m", model, "-o", "-", "--suspicion", "0.9", "-q", *UNSURE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "id;weight;length;size"

@@ -21,6 +21,7 @@ from cellmend.model.judge import Judge
 from cellmend.model.learning import climb
 from cellmend.model.suspicion import clean_priors, estimate_rates
 from cellmend.model.training import REVISIONS
+from cellmend.settings import LEAST_FLAGGED
 from cellmend.table.frames import read_frame
 from cellmend_bench.together import fit_together
 from tests.conftest import KINDS, SMALL, mixed_table
@@ -147,7 +148,7 @@ def test_the_impute_setting_serves_pipelines() -> None:
 
 def test_only_flagged_cells_change(fitted: CellMender, table) -> None:
     changed = (fitted.repair(table) != table) & table.notna()
-    flagged = fitted.cell_suspicion(table) >= fitted.threshold
+    flagged = fitted.cell_suspicion(table) >= LEAST_FLAGGED
     assert not (changed & ~flagged).any(axis=None)
 
 
@@ -504,6 +505,7 @@ def test_paper_is_the_published_model() -> None:
         "schedule": "constant",
         "weight_decay": 0.0,
         "repair_method": "map",
+        "threshold": 0.5,
     }
     CellMender(**PAPER)
 

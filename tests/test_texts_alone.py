@@ -103,7 +103,7 @@ def test_an_update_keeps_what_was_learned(table) -> None:
     mender.update(table[:50])
     assert mender.model_.replay.stands_for == 200
     assert mender.offset_ != offset
-    assert set(MANGLED) <= set(mender.findings(table)["row"])
+    assert set(MANGLED) <= set(mender.findings(table, suspicion=0.5)["row"])
 
 
 def test_a_decision_repairs_its_cell(table) -> None:

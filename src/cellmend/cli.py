@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cellmend
-from cellmend import options
+from cellmend import options, settings
 from cellmend.console import QuietOption, Teller, say, say_failed
 from cellmend.errors import CellmendError
 from cellmend.review.commands import apply, review
@@ -95,7 +95,7 @@ def clean(
     table: options.TableArgument,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write to. [default: NAME-cleaned]")
+        Path | None, typer.Option("--output", "-o", help="Folder to write to. \\[default: NAME-cleaned]")
     ] = None,
     flags: options.ThresholdOptions,
     cautious: options.CautionOptions,
@@ -189,7 +189,7 @@ def update(
     model: options.ModelOption,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Updated model. [default: the model file is replaced]")
+        Path | None, typer.Option("--output", "-o", help="Updated model. \\[default: the model file is replaced]")
     ] = None,
     file: options.FileOptions,
     device: options.DeviceOption = "auto",
@@ -385,7 +385,7 @@ def evaluate(
         source = read_file(table, asked)
     mender = options.new_mender(schema, None, seed, device, time_limit, teller.quiet).set_params(decimal=decimal)
     with jobs.kept_warnings() as notes:
-        allowed = options.FDR if fdr is None else fdr
+        allowed = settings.FDR if fdr is None else fdr
         found = evaluate_table(source.table, mender=mender, share=share, seed=seed, fdr=allowed, baselines=names)
     teller.evaluation(found, notes)
 

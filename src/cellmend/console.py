@@ -19,6 +19,9 @@ from rich.text import Text
 from cellmend.errors import CellmendError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from cellmend.evaluation.evaluation import Evaluation
     from cellmend.findings.finding import Finding
     from cellmend.jobs import Job
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from cellmend.settings import Threshold
 
 SHOWN = 25  # findings printed
+WIDE = 10_000  # letters of a line that any table fits into
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
@@ -91,7 +95,7 @@ class Teller:
         if Path("-") not in written:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
-            Console().print(_findings_table(job.mended.found[:SHOWN], job.source.name))
+            Console().print(findings_table(job.mended.found[:SHOWN], job.source.name, job.source.line_numbers))
         from cellmend.findings.finding import say_contradictions, say_sure
 
         flagged, rows, contradictions = len(job.mended.flagged), job.source.table.num_rows, job.mended.contradictions
@@ -135,7 +139,7 @@ class Teller:
         tables |= {"By cause that was named": found.by_cause, "Compared": found.baselines}
         for title, each in tables.items():
             if each is not None:
-                Console().print(_numbers_table(title, each))
+                _print_whole(_numbers_table(title, each))
         own = "Errors that the table had before count as false alarms, and as right cells, here."
         self.notes([*notes, *say_evaluated(found.overall), own])
 
@@ -188,10 +192,18 @@ def _numbers_table(title: str, table: Any) -> Shown:
     """A table of labels, counts and measures; cells with nothing to measure are empty."""
     shown = Shown(title=title)
     for name in table.column_names:
-        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right")
+        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right", overflow="fold")
     for line in table.to_pylist():
         shown.add_row(*(Text(_as_number(cell)) for cell in line.values()))
     return shown
+
+
+def _print_whole(shown: Shown) -> None:
+    """Print a table of which nothing is cut: where there is little room it stands without spaces, in more lines."""
+    console = Console()
+    if console.measure(shown, options=console.options.update(width=WIDE)).maximum > console.width:
+        shown.padding = 0
+    console.print(shown)
 
 
 def _as_number(cell: Any) -> str:
@@ -200,12 +212,14 @@ def _as_number(cell: Any) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
+def findings_table(findings: Sequence[Finding], name: str, lines: NDArray[np.int64] | None) -> Shown:
+    """The findings of a table, by the lines of its file, or by rows from 0 if it has none."""
     from cellmend.table.values import rounded_text, shortened
 
     shown = Shown(title=f"Most suspicious cells of {name}")
     numbered = any(line.contradiction for line in findings)
-    titles = ("row", "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
+    counted = "row" if lines is None else "line"
+    titles = (counted, "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
     for title in titles:
         shown.add_column(title, justify="left" if title == "column" else "right")
     for line in findings:
@@ -213,7 +227,8 @@ def _findings_table(findings: Sequence[Finding], name: str) -> Shown:
             "" if line.low is None or line.high is None else f"{rounded_text(line.low)} to {rounded_text(line.high)}"
         )
         repair = "" if line.repair is None else shortened(line.repair)
-        cells = (line.row, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
+        where = line.row if lines is None else lines[line.row]
+        cells = (where, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
         number = [line.contradiction or ""] if numbered else []
         shown.add_row(*(Text(str(cell)) for cell in (*cells, *number)))  # Text: nothing in it is taken for markup
     return shown

@@ -66,7 +66,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     patience : training ends once the bound has not risen for so many epochs; None: never before the last.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
-    threshold : cells at least this suspicious are flagged.
+    threshold : cells at least this suspicious are flagged; None: as many as keep the expected share of false alarms at
+        10 %, as the commands do.
     repair_from : flagged cells whose repair is at least this probable are repaired; others are left for a person.
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
@@ -116,7 +117,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         schedule: str = "cosine",
         weight_decay: float = 0.0,
         repair_method: str = "hidden",
-        threshold: float = 0.5,
+        threshold: float | None = None,
         repair_from: float = 0.9,
         protect: Sequence[str] = (),
         impute: bool = False,
@@ -196,7 +197,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         `learned_`. It adds to what was taught before; docs/decisions.md.
         """
         judge, encoded = self._judged(X)
-        self.model_, changed = learn_decisions(judge, encoded, as_decisions(decisions), self.threshold)
+        threshold = Threshold.of(otherwise=self.threshold)
+        self.model_, changed = learn_decisions(judge, encoded, as_decisions(decisions), threshold)
         self.learned_ = encoded.table.frame.frame_of(changed)
         return self
 
@@ -302,8 +304,9 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """One line per flagged cell, the most suspicious first: row, column, value, suspicion, repair,
         low, high, reason, cause, repair_probability, contradiction; a DataFrame of the kind of X.
 
-        Flagged are cells of at least `threshold` suspicion, or of `suspicion`; with `fdr` as many as keep the expected
-        share of false alarms at most that; with `top` so many. Where nothing says what a cell was it has no repair.
+        Flagged are as many as keep the expected share of false alarms at most `fdr`, which is 0.1 if nothing is said;
+        or cells of at least this `suspicion`, or so many as `top` says. Where nothing says what a cell was it has no
+        repair.
         Cells of which one is wrong, and nothing tells which, have a line each and one number: a contradiction.
         """
         return self.mend(X, fdr=fdr, suspicion=suspicion, top=top, impute=False).findings

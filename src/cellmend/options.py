@@ -14,6 +14,7 @@ import typer
 
 from cellmend.console import say
 from cellmend.errors import SettingError
+from cellmend.settings import FDR
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from cellmend.settings import Caution, FailIf, Threshold
 
 FAILED_IF = 3  # exit code of a run that was done and found what it was to watch for
-FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 
 TABLE_HELP = (
     ".csv, .tsv, .parquet, .feather, .xlsx, .ods, .json, .jsonl, .zip with one of them, a folder of Parquet files, "
@@ -33,7 +33,7 @@ ModelOption = Annotated[Path, typer.Option("--model", "-m", help="Model file.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")]
 FdrOption = Annotated[
     float | None,
-    typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. [default: {FDR}]"),
+    typer.Option(help=f"Flag as many cells as keep the expected share of false alarms at this. \\[default: {FDR}]"),
 ]
 PlaceOption = Annotated[
     str,
@@ -41,7 +41,9 @@ PlaceOption = Annotated[
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Write findings and report only: nothing is changed.")]
 FailIfOption = Annotated[list[str] | None, typer.Option(help="Exit with 3 if: findings>20; or of score: moved.")]
-DecimalOption = Annotated[str | None, typer.Option(help="Mark of decimals in text, . or a comma. [default: found out]")]
+DecimalOption = Annotated[
+    str | None, typer.Option(help="Mark of decimals in text, . or a comma. \\[default: found out]")
+]
 SchemaOption = Annotated[Path | None, typer.Option(help="YAML file with kinds of columns, see `cellmend schema`.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -63,12 +65,12 @@ DecisionsOption = Annotated[
 class FileOptions:
     """What the user says of a file."""
 
-    sheet: Annotated[str | None, typer.Option(help="Of a workbook: name or number. [default: the first]")] = None
+    sheet: Annotated[str | None, typer.Option(help="Of a workbook: name or number. \\[default: the first]")] = None
     header_row: Annotated[
-        int | None, typer.Option(min=1, help="Row of the file with the names. [default: found out]")
+        int | None, typer.Option(min=1, help="Row of the file with the names. \\[default: found out]")
     ] = None
-    delimiter: Annotated[str | None, typer.Option(help="Between fields of CSV. [default: found out]")] = None
-    encoding: Annotated[str | None, typer.Option(help="Of CSV, such as cp1252. [default: found out]")] = None
+    delimiter: Annotated[str | None, typer.Option(help="Between fields of CSV. \\[default: found out]")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of CSV, such as cp1252. \\[default: found out]")] = None
 
     def asked(self) -> Asked:
         """The same, as readers of files take it."""
@@ -105,7 +107,7 @@ class CautionOptions:
 
     repair_from: Annotated[
         float | None,
-        typer.Option(help="Change only cells whose repair is at least this probable. [default: 0.9, or the model's]"),
+        typer.Option(help="Change only cells whose repair is at least this probable. \\[default: 0.9, or the model's]"),
     ] = None
     protect: Annotated[
         list[str] | None, typer.Option(help="Flag cells of this column, but never change it; may be repeated.")
@@ -124,10 +126,12 @@ class EngineOptions:
     """Where the work is done."""
 
     engine: Annotated[str, typer.Option(help="here, or ray for a cluster.")] = "here"
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. [default: this machine]")] = None
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster, such as auto. \\[default: this machine]")] = (
+        None
+    )
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes at once, with --engine ray. [default: all]"),
+        typer.Option(min=1, help="Processes at once, with --engine ray. \\[default: all]"),
     ] = None
 
     def run(self, device: str, quiet: bool, output: str = "") -> Run:

@@ -42,9 +42,11 @@ PAPER: dict[str, Any] = {
     "schedule": "constant",
     "weight_decay": 0.0,
     "repair_method": "map",
+    "threshold": 0.5,
 }
 """RVAE-CVI as published (Eduardo, Nazábal, Williams and Sutton, AISTATS 2020)."""
 
+FDR = 0.1  # share of false alarms that is allowed unless the user says otherwise
 LEAST_FLAGGED = 0.5  # suspicion: with `fdr` no cell is flagged that is probably right
 
 
@@ -134,7 +136,7 @@ class Settings:
     schedule: Annotated[str, among(SCHEDULES)]
     weight_decay: NotNegative
     repair_method: Annotated[str, among(REPAIR_METHODS)]
-    threshold: Share
+    threshold: Share | None
     repair_from: Chance
     protect: Sequence[str]
     impute: bool
@@ -190,10 +192,22 @@ class Threshold:
     top: Whole | None = None
 
     @classmethod
-    def of(cls, fdr: float | None, suspicion: float | None, top: int | None, *, otherwise: float) -> Threshold:
-        """What was asked for; if nothing was, cells of this suspicion."""
-        nothing = fdr is None and suspicion is None and top is None
-        return cls(fdr, otherwise if nothing else suspicion, top)
+    def of(
+        cls,
+        fdr: float | None = None,
+        suspicion: float | None = None,
+        top: int | None = None,
+        *,
+        otherwise: float | None,
+    ) -> Threshold:
+        """What was asked for; if nothing was, cells of this suspicion, and without one as many as FDR allows.
+
+        >>> Threshold.of(otherwise=None), Threshold.of(top=3, otherwise=None).given
+        (Threshold(fdr=0.1, suspicion=None, top=None), {'top': 3})
+        """
+        if fdr is None and suspicion is None and top is None:
+            return cls(fdr=FDR) if otherwise is None else cls(suspicion=otherwise)
+        return cls(fdr, suspicion, top)
 
     @property
     def given(self) -> dict[str, float]:

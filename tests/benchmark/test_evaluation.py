@@ -219,7 +219,7 @@ def test_evaluating_twice_gives_the_same_numbers() -> None:
 
 def test_columns_left_out_of_the_model_are_named_once_and_get_errors_too() -> None:
     with pytest.warns(SchemaWarning, match="Left out of the model: 'id'") as said:
-        found = evaluate(related(), mender=CellMender(**SMALL | {"epochs": 1}), share=0.3, seed=0, fdr=0.1)
+        found = evaluate(related(), mender=CellMender(**SMALL | {"epochs": 1}), share=0.2, seed=0, fdr=0.1)
     assert len(said) == 1
     assert found.by_column["column"].to_pylist()[-1] == "id"
 
@@ -264,7 +264,7 @@ def test_a_baseline_whose_extra_is_missing_is_refused_before_fitting(monkeypatch
 def test_baselines_are_those_methods_that_judge_cells_without_labels(name: str) -> None:
     assert set(BASELINES) < set(METHODS)
     mender = CellMender(**SMALL | {"epochs": 1, "schema": SCHEMA})
-    found = evaluate(people(), mender=mender, share=0.3, seed=0, fdr=0.1, baselines=[name])
+    found = evaluate(people(), mender=mender, share=0.2, seed=0, fdr=0.1, baselines=[name])
     line = found.baselines.to_pylist()[1]
     assert 0 < line["avpr"] < 1
     assert (line["repaired"] is None) == (name == "OC-SVM + Marginals")

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellmend.evaluation.vandal import RIGHT, Vandal, vandalise
-from cellmend.evaluation.vandal_kinds import NAMES, Column
+from cellmend.evaluation.vandal import RIGHT, Vandal, columns_of, vandalise
+from cellmend.evaluation.vandal_forms import BREAKS, FORMS, impossible_date
+from cellmend.evaluation.vandal_kinds import KINDS, NAMES, SINGLE, SWAPPED
 from cellmend.evaluation.vandal_numbers import flip_sign, number, same, shift_point, wrong_date
+from cellmend.evaluation.vandal_pairs import decided, exchanged
 from cellmend.evaluation.vandal_words import add_spaces, change_case, cut_off, mangle, slip, swap
 from cellmend_bench.families import family_of, is_kept
 from cellmend_bench.novelty import NONE, case_of, none_of_it, recurring
@@ -26,7 +28,34 @@ def towns(rows: int = 300) -> pd.DataFrame:
             "key": [str(value) for value in range(rows)],
         }
     )
-    return table.astype(object)
+    return table.join(contacts(rows)).astype(object)
+
+
+def contacts(rows: int) -> pd.DataFrame:
+    """Columns of one form each, names to be exchanged, and a region that the branch tells."""
+    rng = np.random.default_rng(1)
+    digits = rng.integers(2_000_000, 9_999_999, rows)
+    letters = rng.choice(list("BDKLMNRT"), (2, rows))
+    vowels = rng.choice(list("aeiou"), (2, rows))
+    first, last = (
+        [f"{letter}{vowel}{end}" for letter, vowel in zip(*own, strict=True)]
+        for own, end in zip(zip(letters, vowels, strict=True), ("na", "mer"), strict=True)
+    )
+    branch = rng.integers(12, size=rows)
+    return pd.DataFrame(
+        {
+            "phone": [f"{each // 10_000}-{each % 10_000:04d}" for each in digits],
+            "mail": [f"{name.lower()}{each}@firm.example.org" for name, each in zip(first, digits, strict=True)],
+            "account": [f"DE4450010517{each:010d}" for each in digits],
+            "zipcode": [f"{value:05d}" for value in rng.integers(1000, 99_999, rows)],
+            "page": [f"http://www.firm.example.org/{each}" for each in digits],
+            "opens": [f"{hour:02d}:{minute:02d}" for hour, minute in rng.integers((0, 0), (24, 60), (rows, 2))],
+            "first": first,
+            "last": last,
+            "branch": [f"B{each}" for each in branch],
+            "region": np.array(["North", "South", "Coast", "Highland"])[branch % 4],
+        }
+    )
 
 
 def spoiled_by(kinds: list[str], *, cells: int) -> np.ndarray:
@@ -69,6 +98,70 @@ def test_each_kind_spoils_something_and_only_as_itself(kind: str) -> None:
     assert set(np.unique(spoiled_by([kind], cells=30))) == {RIGHT, NAMES.index(kind)}
 
 
+def test_a_swapped_pair_is_both_cells_in_each_others_place() -> None:
+    vandal = Vandal(towns(), np.random.default_rng(4), lambda place, meant, text: True)
+    vandal.scatter(20, [NAMES.index(SWAPPED)])
+    names = list(towns().columns)
+    first, last = names.index("first"), names.index("last")
+    rows = np.flatnonzero(vandal.marks[:, first] != RIGHT)
+    assert len(rows)
+    assert set(np.flatnonzero((vandal.marks != RIGHT).any(axis=0))) == {first, last}
+    assert (vandal.texts[rows, first] == vandal.clean[rows, last]).all()
+    assert (vandal.texts[rows, last] == vandal.clean[rows, first]).all()
+
+
+def test_a_pair_of_which_one_column_cannot_hold_the_others_value_is_not_swapped() -> None:
+    last = list(towns().columns).index("last")
+    vandal = Vandal(towns(), np.random.default_rng(4), lambda place, meant, text: place != last)
+    vandal.scatter(20, [NAMES.index(SWAPPED)])
+    assert vandal.spoiled == 0
+
+
+def test_what_goes_against_another_column_stands_where_one_tells_the_other() -> None:
+    names = list(towns().columns)
+    columns = columns_of(towns())
+    assert decided(columns) == {names.index("region")}
+    shuffled = towns()
+    shuffled["region"] = np.random.default_rng(0).permutation(shuffled["region"])
+    assert decided(columns_of(shuffled)) == set()
+
+
+def test_dates_names_and_coordinates_are_exchanged_and_nothing_else() -> None:
+    rng = np.random.default_rng(2)
+    table = towns()[["first", "last", "visits"]].assign(
+        begun=[f"2019-0{each}-11" for each in rng.integers(1, 9, 300)],
+        ended=[f"2020-0{each}-12" for each in rng.integers(1, 9, 300)],
+        north=[f"{each:.4f}" for each in rng.uniform(40, 50, 300)],
+        east=[f"{each:.4f}" for each in rng.uniform(5, 15, 300)],
+        price=[f"{each:.2f}" for each in rng.uniform(5, 15, 300)],
+    )
+    assert exchanged(columns_of(table)) == {0: 1, 1: 0, 3: 4, 4: 3, 5: 6, 6: 5}
+
+
+@pytest.mark.parametrize("name", sorted({*BREAKS} - {"telephone number", "account number"}))  # no one length
+def test_what_breaks_a_form_no_longer_has_it(name: str) -> None:
+    rng = np.random.default_rng(3)
+    column = next(column for column in columns_of(towns()) if KINDS[NAMES.index(name)].fits(column))
+    for text in column.texts[:5]:
+        broken = [BREAKS[name](text, rng, float(flavour)) for flavour in np.arange(0, 1, 0.1)]
+        assert not any(FORMS[name].fullmatch(each) for each in broken if each != text)
+        assert len(set(broken)) > 2
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [("2019-04-03", "%Y-%m-%d"), ("3/14/2015", "%m/%d/%Y"), ("14.03.2015", "%d.%m.%Y")]
+)
+def test_no_calendar_has_an_impossible_date(text: str, form: str) -> None:
+    for flavour in (0.1, 0.9):
+        broken = impossible_date(text, np.random.default_rng(3), flavour)
+        assert pd.isna(pd.to_datetime(broken, format=form, errors="coerce"))
+
+
+def test_the_benchmark_of_tables_in_the_wild_keeps_its_kinds_of_errors() -> None:
+    _, marks = vandalise(towns(1000), np.random.default_rng(3), share=0.1, kinds=len(SINGLE))
+    assert set(np.unique(marks)) - {RIGHT} <= set(range(22))
+
+
 def test_running_numbers_get_no_slips_of_people() -> None:
     marks = spoiled_by(["one digit", "spaces"], cells=300)
     assert (marks[:, 5] == RIGHT).all()
@@ -95,7 +188,7 @@ def test_what_the_clean_column_has_none_of() -> None:
 
 
 def test_every_kind_can_be_told_from_what_the_clean_column_has() -> None:
-    assert set(NONE) == set(NAMES)
+    assert set(NONE) == {kind.name for kind in SINGLE}
 
 
 def test_kinds_on_texts() -> None:
@@ -126,7 +219,7 @@ def test_kinds_on_numbers_and_dates() -> None:
 
 def test_columns_know_what_they_hold() -> None:
     table = towns()
-    town, length, _, opened, _, key = (Column(name, tuple(table[name])) for name in table)
+    town, length, _, opened, _, key, *_ = columns_of(table)
     assert town.worded
     assert not town.measured
     assert length.measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,10 @@ from cellmend.findings.finding import Finding, to_html
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import Cells, TableEncoder
 from cellmend.model.evidence import best
+from cellmend.options import ThresholdOptions
 from cellmend.posterior.meant import Hypothesis
 from cellmend.posterior.weigher import FAMILIES
+from cellmend.settings import Threshold
 from cellmend.table.causes.named import MEANINGS
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
@@ -186,6 +189,14 @@ def test_top_flags_so_many_the_most_suspicious(mender: CellMender) -> None:
 
 
 @pytest.mark.slow
+def test_without_a_threshold_python_flags_what_the_commands_flag(mender: CellMender) -> None:
+    table = messy()
+    commands = ThresholdOptions().threshold().given
+    pd.testing.assert_frame_equal(mender.findings(table), mender.findings(table, **commands))
+    assert Threshold.of(otherwise=CellMender().threshold).given == commands
+
+
+@pytest.mark.slow
 def test_suspicion_is_a_threshold_for_once(mender: CellMender) -> None:
     table = messy()
     whole = mender.cell_suspicion(table).to_numpy()
@@ -299,6 +310,16 @@ def test_the_methods_of_the_paper_always_repair(fitted: CellMender, table) -> No
 def test_sentences() -> None:
     assert say_why("z", 31.8, "3 to 4", ["x 5"]) == "z is 31.8; for x 5 it is usually 3 to 4"
     assert shortened("x" * 100).endswith("…")
+
+
+@pytest.mark.slow
+def test_printing_what_was_mended_is_one_short_line(mender: CellMender) -> None:
+    mended = mender.mend(messy(), suspicion=0.5)
+    flagged, repaired = len(mended.flagged), sum(each.repair is not None for each in mended.found)
+    cells = f"{flagged} of {messy().size:,} cells flagged, {repaired} repaired"
+    assert repr(mended) == f"Mended: {cells}; see .findings, .repaired, .suspicion"
+    contradicted = replace(mended, contradictions=[None, None])
+    assert "flagged, 2 contradictions," in repr(contradicted)
 
 
 @pytest.mark.slow

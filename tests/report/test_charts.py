@@ -63,6 +63,29 @@ def test_one_gross_value_does_not_squash_the_histogram() -> None:
     assert axis.edges[-1] < 250
 
 
+@pytest.mark.parametrize("rows", [12, 40, 99, 150])
+def test_one_mistyped_year_does_not_squash_the_dates_of_a_small_table(rows: int) -> None:
+    hired = np.datetime64("2015-01-01") + np.random.default_rng(0).integers(0, 2500, rows)
+    hired[3] = np.datetime64("2922-07-01")
+    axis = axis_of(hired.astype(float), "D")
+    assert axis.say(axis.edges[-1]) < "2025"
+    assert axis.count(hired.astype(float))[-1] == 1
+
+
+def test_flagged_values_do_not_squash_the_histogram_however_many_they_are() -> None:
+    hired = np.datetime64("2015-01-01") + np.random.default_rng(0).integers(0, 2500, 200)
+    hired[:9] = np.datetime64("9999-12-31")
+    picture = drawn(pa.array(hired), flagged=range(9), kind="date")
+    assert any("or later: 9 values, 9 flagged" in each for each in words(picture))
+    ticks = [each.text for each in picture.iter("span") if each.text and each.text.startswith("20")]
+    assert ticks[0] > "2014"
+    assert ticks[-1] < "2025"
+
+
+def test_a_column_of_which_every_value_is_flagged_is_drawn_all_the_same() -> None:
+    assert "3 flagged" in words(drawn(np.array([1.0, 2.0, 3.0]), flagged=[0, 1, 2]))
+
+
 @pytest.mark.parametrize("step", [0.01, 0.1, 1, 100])
 def test_rounded_values_lie_in_the_middle_of_their_bins(step: float) -> None:
     values = np.round(np.arange(12) * step, 2)

@@ -113,6 +113,8 @@ def test_the_head_says_what_was_found_and_how_sure_it_is(path: Path) -> None:
 def test_a_table_without_findings_is_said_to_have_none(path: Path) -> None:
     page = report(path, pa.table({"x": [1.5, 2.5]}), expected_false=0.0)
     assert "None of 2 cells looks wrong." in page.text
+    assert "hard to tell" not in page.text
+    assert "False alarms expected" not in page.words
     assert page.text.count("No cell is flagged.") == 2
     assert len(page.scripts) == 1  # no data, only our own
 
@@ -120,6 +122,18 @@ def test_a_table_without_findings_is_said_to_have_none(path: Path) -> None:
 def test_a_table_without_rows_is_reported_too(path: Path) -> None:
     page = report(path, pa.table({"x": pa.array([], pa.float64()), "s": pa.array([], pa.string())}))
     assert "There is no value to draw." in page.text
+
+
+def test_the_map_counts_lines_where_the_findings_do(path: Path) -> None:
+    table = pa.table({"x": np.arange(300.0)})
+    found = [finding(3, "x", 3.0, None), finding(4, "x", 4.0, None)]
+    page = report(path, table, found, rows=Rows(table, lines=np.arange(2, 302)))
+    assert "the lines of the file run from 2 at the left to 301 at the right" in page.text
+    assert "2 flagged cells, most in lines 5 to 7: 2" in page.text
+    assert "rows run from" not in page.text
+    page = report(path, table, found)
+    assert "the rows run from 0 at the left to 299 at the right" in page.text
+    assert "2 flagged cells, most in rows 3 to 5: 2" in page.text
 
 
 def test_a_cell_that_got_no_repair_is_left_as_found(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 talk = Console(stderr=True)
 bench = typer.Typer(help="The paper's experiments, its baselines and the peers.", no_args_is_help=True)
 
-WILD = "wild"  # an experiment that is no grid of methods and noises
+WILD, WALK = "wild", "walk"  # experiments that are no grid of methods and noises
+WALKED_SEEDS = 3  # unless asked for otherwise
 RESULTS = Path("cellmend-bench/results.jsonl")
 ResultsOption = Annotated[Path, typer.Option("--results", "-r", help="Results file; finished runs in it are skipped.")]
 TablesOption = Annotated[str, typer.Option("--tables", help="Only these tables, separated by commas.")]
 LevelsOption = Annotated[str, typer.Option("--levels", help="Only these shares of dirty rows, e.g. 0.01,0.05.")]
 SeedsOption = Annotated[int | None, typer.Option("--seeds", min=1, help="How many corruptions.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="First seed of walk. \\[default: a new one]")]
 MethodsOption = Annotated[str, typer.Option("--methods", help="Only these methods, separated by commas.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda: many networks are trained as one.")]
 RetryOption = Annotated[bool, typer.Option("--retry", help="Make runs again that failed.")]
@@ -44,15 +47,19 @@ def bench_run(
     retry: RetryOption = False,
     most_rows: MostRowsOption = 1000,
     most_columns: MostColumnsOption = 30,
+    seed: SeedOption = None,
 ) -> None:
     """Run experiments; stop and start them as you like.
 
-    `wild` stands alone: --tables is then how many tables, --levels are shares of wrong cells, and it writes to a
-    folder `wild` beside the results.
+    `wild` and `walk` stand alone, and write to a folder beside the results. Of wild --tables is how many tables, and
+    --levels are shares of wrong cells; walk takes --tables, --seeds, --seed and --jobs.
     """
-    if WILD in names:
+    for alone in {WILD, WALK}.intersection(names):
         if len(names) > 1:
-            raise typer.BadParameter(f"{WILD} must be run alone; asked for are {', '.join(names)}.")
+            raise typer.BadParameter(f"{alone} must be run alone; asked for are {', '.join(names)}.")
+    if WALK in names:
+        return _run_walk(results.parent / WALK, _listed(tables), seeds or WALKED_SEEDS, seed, jobs=jobs)
+    if WILD in names:
         shares = [f"{level:g}" for level in _numbers(levels) or ()] or None
         sizes = {"seeds": seeds or 1, "most_rows": most_rows, "most_columns": most_columns}
         return _run_wild(results.parent / WILD, _count(tables), shares, sizes, jobs=jobs, retry=retry)
@@ -85,11 +92,13 @@ def bench_list() -> None:
     """Show the experiments and the methods."""
     from cellmend_bench.experiments import EXPERIMENTS
     from cellmend_bench.methods import METHODS
+    from cellmend_bench.walk import ABOUT as WALK_ABOUT
     from cellmend_bench.wild import ABOUT
 
     for name, experiment in EXPERIMENTS.items():
         typer.echo(f"{name:14} {experiment.about}")
     typer.echo(f"{WILD:14} {ABOUT}")
+    typer.echo(f"{WALK:14} {WALK_ABOUT}")
     typer.echo(f"\nMethods: {', '.join(METHODS)}")
 
 
@@ -134,6 +143,16 @@ def _run_wild(
     with _progress(WILD) as report:
         said = run_wild(plan, out, jobs=jobs, retry=retry, report=report)
     typer.echo(said)
+
+
+def _run_walk(out: Path, tables: list[str] | None, seeds: int, seed: int | None, *, jobs: int) -> None:
+    from cellmend_bench.walk import run_walk
+
+    first = secrets.randbelow(10**6) if seed is None else seed
+    with _progress(WALK) as report:
+        said = run_walk(out, tables=tables, seeds=range(first, first + seeds), jobs=jobs, report=report)
+    typer.echo(said)
+    talk.print(f"The same tables again: --seed {first}. All of them lie in {out}.", highlight=False)
 
 
 @contextmanager

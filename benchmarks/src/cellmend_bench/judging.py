@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cellmend.errors import CellmendError
 from cellmend.evaluation.vandal import RIGHT, vandalise
-from cellmend.evaluation.vandal_kinds import NAMES
+from cellmend.evaluation.vandal_kinds import NAMES, SINGLE
 from cellmend.evaluation.vandal_numbers import same
 from cellmend_bench.novelty import none_of_it, recurring
 from cellmend_bench.results import Keyed, Outcome
@@ -90,7 +90,8 @@ def spoil(clean: pd.DataFrame, task: Task) -> Spoiled:
         from cellmend_bench.foreign import tab_err_errors
 
         return Spoiled(clean, *tab_err_errors(clean, rng))
-    dirty, marks = vandalise(clean, rng, share=mixed_share(rng) if task.way == MIXED else float(task.way))
+    share = mixed_share(rng) if task.way == MIXED else float(task.way)
+    dirty, marks = vandalise(clean, rng, share=share, kinds=len(SINGLE))
     return Spoiled(clean, dirty, marks != RIGHT, marks)
 
 

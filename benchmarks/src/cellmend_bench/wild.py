@@ -102,7 +102,7 @@ def _judged(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
     """Outcomes as they are ready, here or in processes."""
     work = partial(judge, folder=str(folder))
     if jobs == 1:
-        with _one_thread():
+        with one_thread():
             yield from map(work, tasks)
         return
     with get_context("spawn").Pool(jobs, torch.set_num_threads, (1,), maxtasksperchild=TASKS_OF_A_PROCESS) as pool:
@@ -110,7 +110,7 @@ def _judged(tasks: list[Task], folder: Path, jobs: int) -> Iterator[Outcome]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """One thread, so that results do not depend on how many cores there are."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

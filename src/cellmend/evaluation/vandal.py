@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cellmend.evaluation.vandal_kinds import KINDS, NAMES, Column
+from cellmend.evaluation.vandal_kinds import AGAINST, KINDS, NAMES, SWAPPED, Column
 from cellmend.evaluation.vandal_numbers import add_noise, same
+from cellmend.evaluation.vandal_pairs import decided, exchanged
 from cellmend.evaluation.vandal_words import Rng, one_of
 
 RIGHT = -1  # in place of a kind: the cell was not touched
@@ -24,23 +26,29 @@ MOST = 0.6  # of a column's cells are spoiled
 TRIES = 30  # at a kind before it is given up
 FEWEST = 3  # cells of a habit, and of a shifted row
 LONGEST_STUCK = 5  # rows
-ALONE = ("shifted row", "other row")  # no habits
-UNTYPED = ("shifted row", "next column")  # happen to what nobody types, too
+ALONE = ("shifted row", "other row", AGAINST)  # no habits
+UNTYPED = ("shifted row", "next column", "account number")  # also of what looks like nobody types it
 Cells = dict[tuple[int, int], str]
 Admits = Callable[[int, str, str], bool]  # (place, meant, text): can the column hold this error?
 
 
 def vandalise(
-    table: pd.DataFrame, rng: Rng, *, share: float, admits: Admits = lambda place, meant, text: True
+    table: pd.DataFrame,
+    rng: Rng,
+    *,
+    share: float,
+    kinds: int = len(KINDS),
+    admits: Admits = lambda place, meant, text: True,
 ) -> tuple[pd.DataFrame, NDArray[np.int8]]:
-    """A table of texts with about this share of its filled cells wrong, and the kind of each error, or -1.
+    """A table of texts with about this share of its filled cells wrong, by the first so many kinds of error, and the
+    kind of each error, or -1.
 
     Empty cells stay as they are, and none is made.
     """
     vandal = Vandal(table, rng, admits)
     wanted = max(1, round(vandal.filled.sum() * share))
-    vandal.form_habits(round(wanted * IN_HABITS), range(len(KINDS)))
-    vandal.scatter(wanted, range(len(KINDS)))
+    vandal.form_habits(round(wanted * IN_HABITS), range(kinds))
+    vandal.scatter(wanted, range(kinds))
     dirty = pd.DataFrame(vandal.texts, columns=table.columns, index=table.index, dtype=object)
     return dirty, vandal.marks
 
@@ -61,6 +69,16 @@ class Vandal:
         self.filled = self.filled.reshape(self.clean.shape)
         self.marks = np.full(self.clean.shape, RIGHT, dtype=np.int8)
         self.counts = Counter[int]()  # of the kinds so far
+
+    @cached_property
+    def partners(self) -> dict[int, int]:
+        """Columns whose values people exchange with those of the column beside."""
+        return exchanged(self.columns)
+
+    @cached_property
+    def decided(self) -> set[int]:
+        """Columns whose value another one tells."""
+        return decided(self.columns)
 
     @property
     def spoiled(self) -> int:
@@ -92,7 +110,11 @@ class Vandal:
         typed = [(place, column) for place, column in enumerate(self.columns) if column.filled]
         if NAMES[kind] not in UNTYPED:
             typed = [(place, column) for place, column in typed if not column.made_by_machine]
-        return [place for place, column in typed if KINDS[kind].fits(column)]
+        fitting = [place for place, column in typed if KINDS[kind].fits(column)]
+        if NAMES[kind] in (SWAPPED, AGAINST):
+            together = self.partners if NAMES[kind] == SWAPPED else self.decided
+            return [place for place in fitting if place in together]
+        return fitting
 
     def _form_habit(self, kind: int, place: int, left: int) -> None:
         rows = self._open_rows(place)
@@ -154,12 +176,21 @@ class Vandal:
             return {(row, place): spoil(meant, self.rng, flavour)}
         if name == "outlier":
             return {(row, place): add_noise(meant, self.rng, flavour, scale=column.scale)}
-        if name == "other row":
+        if name == SWAPPED:
+            return self._swapped(row, place, self.partners[place])
+        if name in ("other row", AGAINST):
             return {(row, place): one_of(column.filled, self.rng)}
         if name == "next column":
             beside = [each for each in (place - 1, place + 1) if 0 <= each < len(self.columns)]
             return {(row, place): self.clean[row, one_of(beside, self.rng)]} if beside else {}
         return self._stuck(row, place) if name == "stuck" else self._shifted(row, place)
+
+    def _swapped(self, row: int, place: int, other: int) -> Cells:
+        """Two cells in each other's place, if each column can hold the other's value."""
+        one, two = self.clean[row, place], self.clean[row, other]
+        is_open = self.filled[row, other] and self.marks[row, other] == RIGHT and not same(one, two)
+        admitted = is_open and self.admits(place, one, two) and self.admits(other, two, one)
+        return {(row, place): two, (row, other): one} if admitted else {}
 
     def _stuck(self, row: int, place: int) -> Cells:
         """The value above stands here too, and perhaps in some rows below."""

@@ -12,6 +12,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from cellmend.evaluation import vandal_forms as forms
 from cellmend.evaluation import vandal_numbers as numbers
 from cellmend.evaluation import vandal_words as words
 from cellmend.evaluation.vandal_numbers import number
@@ -126,8 +127,14 @@ def _several(column: Column) -> bool:
     return len(column.counts) > 1
 
 
+def _of_form(form: re.Pattern[str], column: Column) -> bool:
+    """Do its values have this form, and not each its own, as running numbers?"""
+    with_form = sum(count for text, count in column.counts.items() if form.fullmatch(text.strip()))
+    return with_form >= MOSTLY * len(column.filled) and not column.dated and not column.measured
+
+
 _worded, _measured, _dated, _any = map(attrgetter, ("worded", "measured", "dated", "filled"))
-KINDS = (
+SINGLE = (
     Kind("keyboard slip", _worded, words.slip),
     Kind("dropped letter", _worded, words.drop),
     Kind("doubled letter", _worded, words.double),
@@ -150,5 +157,15 @@ KINDS = (
     Kind("next column", _any),
     Kind("stuck", _widely),
     Kind("shifted row", _any),
+)
+"""What may happen to any cell of a column of words, numbers or dates; `cellmend bench run wild` judges by these."""
+
+SWAPPED, AGAINST = "swapped pair", "against another column"  # need columns that belong together
+KINDS = (
+    *SINGLE,
+    Kind("impossible date", _dated, forms.impossible_date),
+    *(Kind(name, partial(_of_form, forms.FORMS[name]), spoil) for name, spoil in forms.BREAKS.items()),
+    Kind(SWAPPED, _several),
+    Kind(AGAINST, _several),
 )
 NAMES = tuple(kind.name for kind in KINDS)

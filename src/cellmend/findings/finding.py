@@ -54,7 +54,7 @@ class Finding:
     contradiction: int | None = None  # from 1: one of the cells with this number is wrong, and nothing tells which
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mended:
     """All that was found in a table, and the table repaired."""
 
@@ -73,6 +73,15 @@ class Mended:
     def suspicion(self) -> Any:
         """The suspicion of every cell, kind and shape of the user's table."""
         return self.table.frame.matrix_of(self.matrix)
+
+    def __repr__(self) -> str:
+        number = len(self.contradictions)
+        together = f" {number:,} {'contradiction' if number == 1 else 'contradictions'}," if number else ""
+        repaired = sum(finding.repair is not None for finding in self.found)
+        return (
+            f"Mended: {len(self.flagged):,} of {self.matrix.size:,} cells flagged,{together} {repaired:,} repaired; "
+            "see .findings, .repaired, .suspicion"
+        )
 
     def _repr_html_(self) -> str:
         return to_html(self.found)

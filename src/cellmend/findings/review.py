@@ -16,6 +16,7 @@ from cellmend.findings.finder import Finder
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.judge import Judge
 from cellmend.model.model import Model
+from cellmend.settings import Threshold
 from cellmend.table.values import Floats, as_text
 
 QUESTIONS = pa.schema(
@@ -81,19 +82,20 @@ def _found(
 
 
 def learn_decisions(
-    judge: Judge, encoded: EncodedTable, decisions: Sequence[Decision], threshold: float
+    judge: Judge, encoded: EncodedTable, decisions: Sequence[Decision], threshold: Threshold
 ) -> tuple[Model, pa.Table]:
     """The model that was taught these decisions too, and the other cells that it now flags or no longer flags."""
     judged, before = judge.untaught(encoded), judge.suspicion(encoded)
     taught = teach(judge.model.taught, judged, decisions)
     after = taught.revise(judged)
     taught = with_repairs(taught, judged, after, _guesses(judge, encoded, judged.suspicion, decisions))
-    moved = (before >= threshold) != (after >= threshold)
+    now = after >= threshold.cutoff(after)
+    moved = (before >= threshold.cutoff(before)) != now
     for cell, known in taught.own(judged).items():
         moved[cell] &= known.decision.row != cell[0]
     lines = [
         (row, encoded.table.names[place], encoded.table.text(row, place), float(before[row, place]),
-         float(after[row, place]), "found" if after[row, place] >= threshold else "dropped")
+         float(after[row, place]), "found" if now[row, place] else "dropped")
         for row, place in zip(*(each.tolist() for each in np.nonzero(moved)), strict=True)
     ]  # fmt: skip
     return replace(judge.model, taught=taught if taught.known else None), _as_table(CHANGES, lines)

@@ -16,7 +16,8 @@ Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 BINS = 30  # of a histogram at most, without the two for gross values
-TAILS = (0.005, 0.995)  # quantiles: what lies beyond them may be gross and must not squash the rest
+TAIL = 0.005  # of the values at either end, and one at least, may be gross and must not squash the rest
+FEW = 10  # of fewer values none can be told to be gross
 ON_GRID = 0.9  # of the values are multiples of a width: they are rounded, and a finer bin would be empty
 FEW_BINS, FEW_LETTERS = 8, 40  # so few can have a number each, if all of them together are that short
 UNITS = {"D": 86_400, "h": 3_600, "m": 60, "s": 1}  # of an axis of times, in seconds
@@ -82,14 +83,16 @@ class Axis:
         return [self.say(tick) for tick in [ends[0], *[ends[0] / 2 + ends[-1] / 2] * has_middle, ends[-1]]]
 
 
-def axis_of(values: Numbers, unit: str, notation: Notation | None = None) -> Axis:
+def axis_of(values: Numbers, unit: str, notation: Notation | None = None, usual: Numbers | None = None) -> Axis:
     """About 30 bins of a round width at most, over the middle 99 % of the values, or over all if none is far out.
+
+    `usual` are the values that nothing speaks against, where that is known: none of the others may squash them.
 
     >>> axis = axis_of(np.append(np.linspace(0, 9.9, 1000), 1e9), "")  # one gross value
     >>> axis.edges[[0, 1, -1]].tolist(), axis.count(np.array([-3.0, 0.2, 1e9]))[[0, 1, -1]].tolist()
     ([0.0, 0.5, 10.0], [1, 1, 1])
     """
-    low, high = np.quantile(values, TAILS, method="nearest").tolist()
+    low, high = middle(values if usual is None or not len(usual) else usual)
     least, most, reach = float(values.min()), float(values.max()), high / 4 - low / 4
     low, high = (least if least >= low - reach else low), (most if most <= high + reach else high)
     width, is_on_grid = bin_width(values[(values >= low) & (values <= high)])
@@ -98,6 +101,17 @@ def axis_of(values: Numbers, unit: str, notation: Notation | None = None) -> Axi
     # With 15 digits the edge after 0.2 is 0.3, and the value 0.3 does not lie before it.
     edges = np.array([float(f"{place * width - shift:.15g}") for place in places])
     return Axis(np.nan_to_num(edges), unit, is_on_grid, notation)  # an edge past the largest float is that float
+
+
+def middle(values: Numbers) -> tuple[float, float]:
+    """The least and the largest value without those at the ends that may be gross.
+
+    >>> middle(np.append(np.arange(9.0), 1e6)), middle(np.array([3.0]))
+    ((1.0, 8.0), (3.0, 3.0))
+    """
+    aside = max(1, round(TAIL * len(values))) if len(values) >= FEW else 0
+    ordered = np.partition(values, [aside, len(values) - 1 - aside])
+    return float(ordered[aside]), float(ordered[-1 - aside])
 
 
 def bin_width(values: Numbers) -> tuple[float, bool]:

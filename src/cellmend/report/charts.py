@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cellmend.report.axis import BINS, TAILS, UNITS, Axis, Counts, Numbers, axis_of
+from cellmend.report.axis import BINS, UNITS, Axis, Counts, Numbers, axis_of, middle
 from cellmend.report.markup import cell_html, counted, cut, escaped, html_table
 from cellmend.report.portrait import Portrait
 from cellmend.table.schema import DATE, IGNORE
@@ -42,14 +42,14 @@ def _numbers(values: pa.ChunkedArray) -> Numbers:
     return values.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _unit_of(column: Portrait, numbers: Numbers) -> tuple[str, int]:
-    """What an axis counts in, and its length in `numbers`: for times the longest unit that gives enough bins."""
+def _unit_of(column: Portrait, usual: Numbers) -> tuple[str, int]:
+    """What an axis counts in, and its length in `usual` values: for times the longest unit that gives enough bins."""
     if not pa.types.is_temporal(column.before.type):
         return ("D" if column.schema.kind == DATE else ""), 1
     units = [*UNITS.items()]
     if pa.types.is_date(column.before.type):
         return units[0]
-    low, high = np.nanquantile(numbers, TAILS)
+    low, high = middle(usual)
     return next((unit for unit in units if high - low >= BINS * unit[1]), units[-1])
 
 
@@ -113,12 +113,14 @@ class Frame:
 def _histogram(column: Portrait) -> str:
     """Before and after on one axis, the flagged cells below the line."""
     before, after = _numbers(column.before), _numbers(column.after)
-    unit, length = _unit_of(column, before)
-    before, after = before / length, after / length
     finite = before[np.isfinite(before)]
     if not len(finite):
         return "<p>Not drawn: no value is finite.</p>"
-    axis = axis_of(finite, unit, column.notation)
+    unflagged = np.delete(before, column.flagged)
+    usual = unflagged[np.isfinite(unflagged)]
+    unit, length = _unit_of(column, usual if len(usual) else finite)
+    before, after = before / length, after / length
+    axis = axis_of(finite / length, unit, column.notation, usual / length)
     time = "before repair" if column.is_changed else "as found"
     panels = [_counted(time, axis, before, {"flagged": before[column.flagged]})]
     if column.is_changed:

@@ -16,6 +16,7 @@ from cellmend.report.axis import Counts
 from cellmend.report.charts import chart
 from cellmend.report.markup import counted, escaped, html_table
 from cellmend.report.portrait import Portrait, kind_in_words
+from cellmend.report.rows import Rows
 from cellmend.table.causes.named import MEANINGS
 from cellmend.table.reader import TableReader
 from cellmend.table.schema import IGNORE, Schema
@@ -28,15 +29,18 @@ CHARTED = 60  # columns that are drawn at most
 NAMED = 6  # columns that are named in a line at most
 
 
-def map_of(columns: Sequence[Portrait], rows: int) -> str:
+def map_of(columns: Sequence[Portrait], rows: Rows) -> str:
     """A line for each column with findings, the rows from left to right, stronger where more cells are flagged."""
     marked = [column for column in columns if len(column.flagged)]
     if not marked:
         return "<p>No cell is flagged.</p>"
-    size = math.ceil(rows / ROW_BINS)  # rows to a mark
-    counts = [np.bincount(column.flagged // size, minlength=math.ceil(rows / size)) for column in marked[:MAPPED]]
+    number = rows.table.num_rows
+    size = math.ceil(number / ROW_BINS)  # rows to a mark
+    counts = [np.bincount(column.flagged // size, minlength=math.ceil(number / size)) for column in marked[:MAPPED]]
     most = max(int(own.max()) for own in counts)
-    words = [f"Each line is a column; the rows run from 0 at the left to {rows - 1:,} at the right."]
+    ends = (0, number - 1) if rows.lines is None else (rows.line(0), rows.line(number - 1))
+    what = "rows" if rows.lines is None else "lines of the file"
+    words = [f"Each strip is a column; the {what} run from {ends[0]:,} at the left to {ends[1]:,} at the right."]
     if size > 1:
         words.append(f"A mark stands for {size:,} rows, and the strongest for {counted(most, 'flagged cell')}.")
     if len(columns) > len(marked):
@@ -51,15 +55,14 @@ def map_of(columns: Sequence[Portrait], rows: int) -> str:
     return f"<p>{' '.join(words)}</p>{html_table('Flagged cells by column and row', 'map', head, lines)}"
 
 
-def _strip(counts: Counts, most: int, size: int, rows: int) -> str:
+def _strip(counts: Counts, most: int, size: int, rows: Rows) -> str:
     shades = np.ceil(SHADES * counts / most).astype(int)
     marks = {
         shade: "".join(f"M{at} 0h1v1h-1z" for at in np.flatnonzero(shades == shade)) for shade in range(1, SHADES + 1)
     }
     paths = "".join(f'<path class="shade-{shade}" d="{path}"/>' for shade, path in marks.items() if path)
     first = int(counts.argmax()) * size
-    last = min(first + size, rows) - 1
-    where = f"rows {first:,} to {last:,}" if last > first else f"row {last:,}"
+    where = rows.where(first, min(first + size, rows.table.num_rows) - 1)
     said = f"{counted(int(counts.sum()), 'flagged cell')}, most in {where}: {counts.max():,}"
     return (
         f'<svg viewBox="0 0 {len(counts)} 1" preserveAspectRatio="none" role="img" aria-label="{said}">'

@@ -52,7 +52,7 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         false_alarms=about(facts.expected_false) if before.num_rows >= FEW_ROWS else "hard to tell",
         rows=before.num_rows,
         columns=before.num_columns,
-        map=map_of(columns, before.num_rows),
+        map=map_of(columns, table.rows),
         gallery=gallery_of(columns),
         listing=listing_of(findings, table.rows),
         found=len(findings),

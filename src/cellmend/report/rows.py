@@ -31,6 +31,16 @@ class Rows:
         """The line of the file in which a row starts."""
         return None if self.lines is None else int(self.lines[row])
 
+    def where(self, first: int, last: int | None = None) -> str:
+        """A row, or rows from one to another, by their lines if the file has lines.
+
+        >>> Rows(pa.table({})).where(1300), Rows(pa.table({}), lines=np.arange(2, 9)).where(0, 3)
+        ('row 1,300', 'lines 2 to 5')
+        """
+        what = "row" if self.lines is None else "line"
+        start, end = (row if self.lines is None else self.line(row) for row in (first, first if last is None else last))
+        return f"{what} {start:,}" if start == end else f"{what}s {start:,} to {end:,}"
+
     def named(self, row: int) -> list[str]:
         """What stands in the columns that name a row."""
         return [as_text(self.cell(row, name)) for name in self.names]

@@ -47,7 +47,7 @@ def apply(
     table: TableArgument,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. [default: NAME-patched]")
+        Path | None, typer.Option("--output", "-o", help="File to write. \\[default: NAME-patched]")
     ] = None,
     force: ForceOption = False,
     teller: Teller,

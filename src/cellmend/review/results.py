@@ -9,9 +9,8 @@ from cellmend.errors import FileError
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
 from cellmend.files.results import FINDINGS, MODEL
-from cellmend.options import FDR
 from cellmend.review.flagged import Flagged, read_flagged
-from cellmend.settings import Threshold
+from cellmend.settings import FDR, Threshold
 
 
 class Results:
