@@ -30,7 +30,7 @@ from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.lexicon import LEAST_FAMILIES, Lexicon
 from cellmend.posterior.meant import FIGURES
-from cellmend.posterior.weigher import FAMILIES, WIDTH, RepairWeigher, Weigher, weigher_of
+from cellmend.posterior.weigher import FAMILIES, WIDTH, RepairWeigher, weigher_of
 from cellmend_bench.families import family_of, is_kept
 from cellmend_bench.wild import corpus_folder
 
@@ -64,9 +64,6 @@ def adopt() -> None:
             if figure in before:
                 new[..., at] = tensors[name][..., before.index(figure)]
         tensors[name] = new
-    fresh = Weigher(len(now), 1)  # for parts that did not exist
-    tensors |= {name: value for name, value in fresh.state_dict().items() if name.startswith("rates.")}
-    tensors = {name: value for name, value in tensors.items() if not name.startswith("log_")}
     write(tensors, WEIGHTS, provenance | {"evidence": NAMES})
     say(f"{len(set(now) - set(before))} new figures, {len(set(before) - set(now))} that are gone")
 

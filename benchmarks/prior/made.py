@@ -226,7 +226,9 @@ def unrelated(rng: np.random.Generator, rows: int) -> Columns:
     """Columns of all sorts that say nothing about each other, as in most registers: names, levels of which some are
     rare, amounts with long tails or mostly 0, codes, dates, remarks."""
     rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_UNRELATED))))
-    makers = (_levels, _levels, _levels, _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _named, _remarks)
+    makers = (
+        *3 * (_levels,), _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _dated, _named, _remarks, _formatted
+    )  # fmt: skip
     names = _names(rng, int(rng.integers(4, 15)), 1)
     return {name: makers[int(rng.integers(len(makers)))](rng, rows) for name in names}
 
@@ -298,6 +300,30 @@ def _dated(rng: np.random.Generator, rows: int) -> list[str]:
     minutes = rng.integers(60 * 24 * int(rng.integers(30, 9000)), size=rows)
     days = pd.Timestamp("2024-11-03") - pd.to_timedelta(np.sort(minutes) if rng.random() < 0.4 else minutes, unit="min")
     return days.strftime(form).tolist()
+
+
+def _formatted(rng: np.random.Generator, rows: int) -> list[str]:
+    """Times of day, bank accounts, mail addresses, links or telephone numbers."""
+    sort = int(rng.integers(5))
+    if sort == 0:
+        return _clock(rng, rows)
+    if sort == 1:
+        return _accounts(rng, rows)
+    words, end = [name.lower() for name in _names(rng, int(rng.integers(20, 400)), 1)], _end(rng)
+    first, second = ([words[at] for at in rng.integers(len(words), size=rows)] for _ in range(2))
+    if sort == 2:
+        host = words[0] if rng.random() < 0.5 else None
+        joint = str(rng.choice([".", "_", "-", ""]))
+        return [f"{a}{joint}{b}@{host or words[len(a) % len(words)]}.{end}" for a, b in zip(first, second, strict=True)]
+    if sort == 3:
+        return [f"https://{words[len(a) % 3]}.{end}/{a}/{b}" for a, b in zip(first, second, strict=True)]
+    form = str(
+        rng.choice(
+            ["{0}-{1:03}-{2:04}", "+{0} {1:03} {2:04}", "{1:03}-{2:04}", "0{0}/{1:03}{2:04}", "({0}) {1:03} {2:04}"]
+        )
+    )
+    digits = zip(rng.integers(201, 990, rows), rng.integers(0, 1000, rows), rng.integers(0, 10_000, rows), strict=True)
+    return [form.format(*each) for each in digits]
 
 
 def _named(rng: np.random.Generator, rows: int) -> list[str]:

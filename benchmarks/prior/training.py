@@ -26,6 +26,8 @@ SHOWN_ROWS = 400  # of a table at once
 TOGETHER = 16  # tables of a step, of nearly the same width
 DRAWN = 32 * TOGETHER  # tables that are sorted by their width before they are shown
 MOST_CELLS = 200_000  # of a step, so that wide tables fit into memory
+UNSEEN_EVIDENCE = 0.1  # of the figures stay unseen in a step, each as if it were as usual
+DECAY = 0.03  # of weights
 OF_FAMILY = 0.3  # of the loss: which family, where a cell is wrong
 
 
@@ -109,8 +111,10 @@ def loss_of(weigher: Weigher, shown: Example, heard: Tensor, apart: Tensor) -> T
     the networks of some are `heard`. Errors of kinds that are set `apart` stand there, and nothing is said of them."""
     told = shown.seen & ~torch.isin(shown.kind, apart)
     network = shown.network.float() * heard[:, None, None, None]
+    hidden = torch.rand(len(weigher.middle), device=heard.device) < UNSEEN_EVIDENCE
 
     def of_table(evidence: Tensor, seen: Tensor, said: Tensor, family: Tensor, counts: Tensor) -> Tensor:
+        evidence = torch.where(hidden, weigher.middle, evidence)
         logs = weigher(evidence, seen, said, weigher.context(evidence, seen, said))
         any_family, wrong = logs[..., 1:].logsumexp(-1), family > 0
         which = any_family - logs.gather(-1, family[..., None])[..., 0]
@@ -118,20 +122,23 @@ def loss_of(weigher: Weigher, shown: Example, heard: Tensor, apart: Tensor) -> T
         loss = torch.where(counts, binary + OF_FAMILY * which * wrong, 0.0).sum()
         return loss / counts.sum().clamp_min(1).sqrt() / 10
 
-    each = torch.vmap(of_table)(shown.evidence.float(), shown.seen, network, shown.family.long(), told)
+    each = torch.vmap(of_table, randomness="different")(
+        shown.evidence.float(), shown.seen, network, shown.family.long(), told
+    )
     return each.mean()
 
 
 def train(weigher: Weigher, tables: list[Example], *, epochs: int, rate: float, apart: Tensor) -> None:
     """Make the weigher foretell best what was done to the tables."""
     # Few numbers that are the same for all cells take larger steps.
-    few = [*weigher.rates.parameters(), weigher.by_experts.weight]
+    few = [weigher.log_prior, weigher.log_belief, weigher.log_sharing, weigher.by_experts.weight]
     others = [each for each in weigher.parameters() if all(each is not other for other in few)]
     parts: list[dict[str, Any]] = [{"params": others}, {"params": few, "weight_decay": 0.0}]
-    optimiser, dice = torch.optim.AdamW(parts, lr=rate, weight_decay=1e-3), torch.Generator().manual_seed(SEED)
+    optimiser, dice = torch.optim.AdamW(parts, lr=rate, weight_decay=DECAY), torch.Generator().manual_seed(SEED)
     in_all = epochs * sum(1 for _ in steps(tables, torch.Generator().manual_seed(SEED))) * 21 // 20 + 1
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [rate, 10 * rate], total_steps=in_all, pct_start=0.1)
     start = time.perf_counter()
+    weigher.train()
     for epoch in range(epochs):
         total, count = torch.zeros((), device=weigher.middle.device), 0
         for shown in steps(tables, dice):
@@ -144,6 +151,7 @@ def train(weigher: Weigher, tables: list[Example], *, epochs: int, rate: float, 
             schedule.step()
             total, count = total + loss.detach(), count + 1
         say(f"epoch {epoch + 1}: loss {float(total) / count:.4f}, {time.perf_counter() - start:.0f} s")
+    weigher.eval()
 
 
 def train_repairs(weigher: RepairWeigher, repairs: list[tuple[Tensor, Tensor]], device: torch.device) -> None:

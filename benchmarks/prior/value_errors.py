@@ -269,8 +269,13 @@ def _noise_inside(text: str, dice: Random) -> str:
 
 def _impossible(text: str, dice: Random) -> str:
     date = date_in(text)
-    group, new = (("m", "13"), ("d", "32"), ("m", "00"), ("d", "00"), ("d", "45"), ("m", "99"))[spot(6, dice)]
-    return put_in(date, group, new) if date and date["m"].isdigit() and len(date["y"]) == 4 else text
+    if not date or not date["m"].isdigit() or len(date["y"]) != 4:
+        return text
+    month, day = (put_in(date, group, one((str(least + spot(100 - least, dice)), str(least), "00"), dice))
+                  for group, least in (("m", 13), ("d", 32)))  # fmt: skip
+    return (month, day, put_in(match, "d", str(32 + spot(68, dice))) if (match := date_in(month)) else month)[
+        spot(3, dice)
+    ]
 
 
 KINDS.plain(

@@ -21,8 +21,7 @@ from torch import Tensor, nn
 
 from cellmend.posterior.evidence import NAMES
 from cellmend.posterior.experts import EXPERTS
-from cellmend.posterior.priors import MOST_WRONG
-from cellmend.posterior.rates import Rates
+from cellmend.posterior.priors import LOWEST_RATE, MOST_WRONG, ROUNDS
 
 FAMILIES = ("spelling", "form", "placeholder", "number", "unreadable", "cut", "valid", "misplaced")
 # What the network says of a cell that is hidden from it: that it says anything, the log of the column's share of wrong
@@ -43,9 +42,11 @@ ABOUT = {
     "slip": "spelling",
     "constant": "number",
 }
+OF_REPAIRS = 32  # width of the layer for repairs
 OF_CELL = 1 + len(FAMILIES)  # figures of its cell that a hypothesis is weighed with
 IMPOSSIBLE = 700.0  # natural logarithms: nearly the least number above 0
-WIDTH, WHOLE = 64, 8  # of layers; figures are filled up to multiples of the second
+WIDTH, WHOLE = 128, 8  # of layers; figures are filled up to multiples of the second
+DROPPED = 0.2  # of the figures of a layer, in each step of training
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,10 @@ class Weigher(nn.Module):
         self.by_experts = nn.Linear(len(EXPERTS), families, bias=False)
         self.inner, self.odds = nn.Linear(2 * width, width), nn.Linear(width, families)
         self._take_at_face_value()
-        self.rates = Rates(families)
+        self.log_prior = nn.Parameter(torch.full((families,), -6.0))  # rate of a family in a column of a usual table
+        self.log_belief = nn.Parameter(torch.full((families,), 2.0))  # cells in thought that hold to the prior
+        self.log_sharing = nn.Parameter(torch.full((families,), 2.0))  # and those that hold to the rest of the table
+        self.dropout = nn.Dropout(DROPPED)  # while training: no few of the figures of a layer must decide alone
 
     @torch.no_grad()
     def _take_at_face_value(self) -> None:
@@ -100,7 +104,7 @@ class Weigher(nn.Module):
         x = (evidence - self.middle) / self.spread
         more = -x.shape[-1] % WHOLE  # else products are rounded otherwise for other numbers of rows
         first = F.linear(F.pad(x, (0, more)), F.pad(self.first.weight, (0, more)), self.first.bias)
-        return F.gelu(self.second(F.gelu(first)))
+        return F.gelu(self.second(self.dropout(F.gelu(first))))
 
     def context(self, evidence: Tensor, observed: Tensor, network: Tensor) -> Context:
         """What the columns and the table look like, and how often each family acts in each column."""
@@ -127,7 +131,7 @@ class Weigher(nn.Module):
         """Each cell beside its column, its row and its table, (N, D, W)."""
         rows = self.of_row(torch.cat([_mean(cells, observed, 1), _most(cells, observed)], -1))
         mixed = self.of_cell(cells) + self.of_column(context.columns) + rows.unsqueeze(1) + self.of_table(context.table)
-        return F.gelu(self.inner(F.gelu(mixed)))
+        return F.gelu(self.inner(self.dropout(F.gelu(mixed))))
 
     def _ratios(self, cells: Tensor, evidence: Tensor, network: Tensor) -> Tensor:
         """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, by
@@ -136,6 +140,19 @@ class Weigher(nn.Module):
         experts = evidence[..., -len(EXPERTS) :]
         each = (experts[..., at, None] * self.by_experts.weight[:, at] for at in range(len(EXPERTS)))
         return sum(each, start=self.odds(cells) + network[..., 2:].clamp_max(0.0) * self.expected)
+
+    def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
+        """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
+        table believing in each other."""
+        seen = observed.unsqueeze(-1).to(ratios.dtype)  # (N, D, 1)
+        cells = seen.sum(0)  # (D, 1)
+        prior, belief, sharing = self.log_prior.exp(), self.log_belief.exp(), self.log_sharing.exp()
+        rates = prior.expand(len(cells), -1)
+        for _ in range(ROUNDS):
+            caused = (posterior(ratios, rates)[..., 1:].exp() * seen).sum(0)  # (D, F)
+            shared = (prior * belief + caused.sum(0)) / (belief + cells.sum(0))
+            rates = (prior * belief + shared * sharing + caused) / (belief + sharing + cells)
+        return rates
 
 
 class RepairWeigher(nn.Module):
@@ -150,7 +167,7 @@ class RepairWeigher(nn.Module):
         whole = figures + OF_CELL
         self.register_buffer("middle", torch.zeros(whole))
         self.register_buffer("spread", torch.ones(whole))
-        self.first, self.second = nn.Linear(whole, WIDTH // 2), nn.Linear(WIDTH // 2, 1)
+        self.first, self.second = nn.Linear(whole, OF_REPAIRS), nn.Linear(OF_REPAIRS, 1)
 
     def forward(self, figures: Tensor) -> Tensor:
         """Log odds that each hypothesis is right, (H,)."""
@@ -166,6 +183,7 @@ class RepairWeigher(nn.Module):
 def posterior(ratios: Tensor, rates: Tensor) -> Tensor:
     """Log probability of right and of each family, (N, D, 1 + F), by Bayes' rule from log likelihood ratios (N, D, F)
     and rates (D, F)."""
+    rates = rates.clamp_min(LOWEST_RATE)
     wrong = rates.sum(-1, keepdim=True)
     rates = rates * (MOST_WRONG / wrong).clamp_max(1.0)
     right = torch.log1p(-rates.sum(-1)).expand(ratios.shape[:-1]).unsqueeze(-1)
