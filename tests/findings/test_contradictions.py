@@ -127,7 +127,7 @@ def test_no_cell_is_in_two_contradictions() -> None:
     table["gross"] = (table["total"] + table["tax"]).round(2)
     table.loc[7, "total"] += 35.5
     found = contradictions(table)
-    cells = [(each.row, place) for each in found for place in each.places]
+    cells = [cell for each in found for cell in each.cells]
     assert len(cells) == len(set(cells))
     assert [each.row for each in found] == [7]
 
@@ -136,10 +136,8 @@ def test_no_cell_is_in_two_contradictions() -> None:
 
 
 def one(row: int, probability: float, *suspicions: float) -> Contradiction:
-    cells = tuple(range(len(suspicions)))
-    return Contradiction(
-        row, cells, suspicions, probability, "arithmetic", ("a is not b",), ("a", "b", "c")[: len(cells)]
-    )
+    cells = tuple((row, place) for place in range(len(suspicions)))
+    return Contradiction(cells, suspicions, probability, "arithmetic", ("a is not b",), ("a", "b", "c")[: len(cells)])
 
 
 def test_fdr_counts_a_contradiction_once() -> None:

@@ -17,7 +17,7 @@ from cellmend.findings.expectation import Expectation, expect, log_fits, with_re
 from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
-from cellmend.findings.keeping import in_keeping
+from cellmend.findings.keeping import breaking, in_keeping, keeping_rules, with_arrow
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
@@ -25,7 +25,8 @@ from cellmend.model.judge import Judge, seen_of
 from cellmend.posterior.meant import Hypothesis
 from cellmend.settings import Threshold
 from cellmend.table.causes.named import DEFAULT
-from cellmend.table.readtable import Suspect
+from cellmend.table.frames import read_frame
+from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.texts import Unread
 from cellmend.table.values import Bools, Floats
@@ -45,8 +46,11 @@ class Finder:
         suspicion = self.judge.suspicion(encoded)
         contradictions = self._contradictions(encoded, suspicion)
         least = threshold.cutoff(suspicion, spans_of(contradictions))
-        cells = self.find(encoded, suspicion, suspicion >= least)
         contradictions = [each for each in contradictions if each.flagged_from(least)]
+        flagged = suspicion >= least
+        for each in contradictions:  # nothing tells which of its cells is wrong
+            flagged[tuple(np.array(each.cells).T)] = False
+        cells = self.find(encoded, suspicion, flagged)
         found, contradictions = with_contradictions(cells, contradictions, encoded.table, threshold.top)
         repaired = self.repair(encoded, found, impute=impute)
         return Mended(encoded.table, suspicion, found, repaired, contradictions)
@@ -55,7 +59,9 @@ class Finder:
         """Cells of which one is wrong, whichever; none where the network speaks alone."""
         if not self.judge.weighs(encoded):
             return []
-        return find_contradictions(self.judge.model.reader.relations, encoded.table, suspicion)
+        reader = self.judge.model.reader
+        told = [each for each in reader.relations if each.words() not in reader.sure]  # the others are violations
+        return find_contradictions(told, encoded.table, suspicion)
 
     def find(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
@@ -74,6 +80,7 @@ class Finder:
         found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
         rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
         found = in_keeping(found, table, rules)
+        found = keeping_rules(found, words, self.judge.model.reader.kept_by_all)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
     def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
@@ -152,8 +159,19 @@ class Finder:
         protected = {*self.judge.settings.protect, *unread}
         gaps[:, [column.name in protected for column in self.encoder.columns]] = False
         filled = replace(table, frame=replace(table.frame, native=repaired))
-        writers = Wording(table, self.encoder).writers()
-        return self.encoder.replace(filled, torch.cat(values).numpy(), gaps, writers)
+        return self._filled(filled, torch.cat(values).numpy(), gaps)
+
+    def _filled(self, table: ReadTable, values: Floats, gaps: Bools) -> Any:
+        """The table with these values in the gaps, (N, D) both, but for those that would break a rule."""
+        rules, writers = self.judge.model.reader.kept_by_all, Wording(table, self.encoder).writers()
+        while True:
+            filled = self.encoder.replace(table, values, gaps, writers)
+            told = breaking(with_arrow(table, read_frame(filled).select(table.names).arrow), rules) if rules else {}
+            places = {position: at for at, position in enumerate(self.encoder.positions)}
+            broken = [(row, places[place]) for row, place in told if place in places and gaps[row, places[place]]]
+            if not broken:
+                return filled
+            gaps[tuple(np.array(broken).T)] = False
 
     def reconstruct(self, encoded: EncodedTable) -> Any:
         """The user's table with every modelled cell as the clean component sees it."""

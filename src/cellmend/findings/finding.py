@@ -128,10 +128,10 @@ def with_contradictions(
 
 def _lines(contradiction: Contradiction, table: ReadTable) -> list[Finding]:
     """One for each cell of a contradiction; none has a repair."""
-    row, cells = contradiction.row, zip(contradiction.names, contradiction.suspicions, strict=True)
+    each, reason = contradiction, contradiction.reason
     return [
-        Finding(row, name, table.cell(row, name), own, None, None, None, contradiction.reason, contradiction.cause)
-        for name, own in cells
+        Finding(row, name, table.cell(row, name), own, None, None, None, reason, each.cause)
+        for (row, _), name, own in zip(each.cells, each.names, each.suspicions, strict=True)
     ]
 
 

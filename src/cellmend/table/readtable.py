@@ -40,6 +40,20 @@ class Suspect:
 
 
 @dataclass(frozen=True)
+class Violation:
+    """Cells that together break a rule which every row keeps, as a person says: one of them at least is wrong."""
+
+    rule: str  # in plain words
+    cells: tuple[tuple[int, int], ...]  # row, and place of the column
+    said: str  # what stands there
+    meant: str | None = None  # what the rule says in place of the last cell
+
+    @property
+    def reason(self) -> str:
+        return f"{self.said}; the rule is {self.rule}"
+
+
+@dataclass(frozen=True)
 class ReadTable:
     """The user's table, and the same with text as the numbers or dates that it says."""
 
@@ -47,6 +61,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
+    violations: tuple[Violation, ...] = ()  # of rules that a person calls sure
     vouched: Mapping[int, Floats] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
     adapted: frozenset[str] = frozenset()  # columns that are read in another notation than the one learned

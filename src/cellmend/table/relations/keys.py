@@ -15,7 +15,7 @@ from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, US
 from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
 from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
 from cellmend.table.relations.groups import agreeing, beyond_chance
-from cellmend.table.values import Bools, Floats, as_text
+from cellmend.table.values import Bools, Floats, Ints, as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
@@ -45,6 +45,14 @@ class Key:
 
     def words(self) -> str:
         return f"{self.column} is different in every row"
+
+    def copies(self, table: ReadTable) -> list[Ints]:
+        """The rows with each of the values that stand more than once, and that were probably copied."""
+        codes = codes_among(table, self.column, self.values)
+        rows = np.flatnonzero(codes >= 0)
+        order = rows[np.argsort(codes[rows], kind="stable")]
+        groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+        return [each for each in groups if len(each) > 1]
 
     def suspects(self, table: ReadTable) -> list[Suspect]:
         codes = codes_among(table, self.column, self.values)
