@@ -71,3 +71,37 @@ def test_the_command_writes_rules_that_can_be_given_back(frame: pd.DataFrame, tm
     assert ("dependency", ("code", "city")) in {
         (rule.kind, rule.columns) for rule in Rules.load(tmp_path / "rules.yaml").rules
     }
+
+
+@pytest.mark.slow
+def test_rows_that_break_a_rule_are_listed_where_no_cell_is_flagged(frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    asked = ["clean", str(tmp_path / "table.csv"), "-o", str(tmp_path / "out"), "--suspicion", "0.9999999999", "--json"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["flagged"] == said["contradictions"] == 0
+    broken = said["broken_rules"]["code decides city"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"<summary>code decides city ({broken} rows)</summary>" in page
+    usual = frame.groupby("code")["city"].transform(lambda city: city.mode()[0])
+    first = int(np.flatnonzero(frame["city"] != usual)[0])
+    line = f"line {first + 2} ({frame['nr'][first]}): code is {frame['code'][first]}, city is {frame['city'][first]}"
+    assert f"<li>{line}</li>" in page
+    assert f"In {broken} rows without a finding a rule is broken" in page
+    assert f"In {broken} rows without a finding a rule is broken" in done.stderr
+
+
+@pytest.mark.slow
+def test_clean_takes_rules_from_the_command_line_beside_a_file(frame: pd.DataFrame, tmp_path: Path) -> None:
+    dirty = frame.astype({"nr": str})
+    dirty.loc[7, "code"] = "99"
+    dirty.to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "rules.yaml").write_text("own:\n- nr unique\n", encoding="utf-8")
+    asked = ["clean", str(tmp_path / "table.csv"), "-o", str(tmp_path / "out"), "--rules", str(tmp_path / "rules.yaml"),
+             "--rule", r"code matches ^A\d+$", "--rule", "nr > 0", "--json"]  # fmt: skip
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["broken_rules"].keys() == {r"code matches ^A\d+$", "code decides city"}
+    found = pd.read_csv(tmp_path / "out" / "findings.csv")
+    assert found[found["line"] == 9]["reason"].str.contains(r"the rule is code matches ^A\d+$", regex=False).any()

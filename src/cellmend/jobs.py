@@ -37,6 +37,7 @@ from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import describe_columns, describe_together, learn_notations, tidy, understand
 from cellmend.table.reader import check_columns
+from cellmend.table.relations.ruled import Ruled, ruled_rows
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
@@ -75,6 +76,7 @@ class Job:
             "columns": self.source.table.num_columns,
             "flagged": len(self.mended.flagged),
             "contradictions": len(self.mended.contradictions),
+            "broken_rules": {each.rule: len(each.rows) for each in self.ruled if each.rows},
             "expected_false": round(self.mended.expected_false, 3),
             "repaired": self.repaired,
             "threshold": str(self.threshold),
@@ -88,6 +90,18 @@ class Job:
         reader = self.mender.model_.reader
         names = naming_columns(self.mended.table, reader.schema, reader.identifiers)
         return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
+
+    @cached_property
+    def ruled(self) -> list[Ruled]:
+        """The rules of the table, and the rows that break each."""
+        reader = self.mender.model_.reader
+        return ruled_rows(reader.relations, reader.kept_by_all, self.mended.table)
+
+    @property
+    def broken_rows(self) -> int:
+        """How many rows break a rule, though nothing in them is flagged."""
+        broken = {row for each in self.ruled for row in each.rows}
+        return len(broken - {finding.row for finding in self.mended.found})
 
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
@@ -114,6 +128,7 @@ class Job:
             seconds=self.seconds,
             flagged=len(self.mended.flagged),
             contradictions=len(self.mended.contradictions),
+            broken_rows=self.broken_rows,
             expected_false=self.mended.expected_false,
             repaired=self.repaired,
             settings=settings,
@@ -122,8 +137,7 @@ class Job:
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
         reader = mender.model_.reader
-        checked, rules = checked_by_itself(reader), [each.words() for each in reader.relations]
-        table = Pictured(mender.schema_, before, after, self.rows, notations, checked, rules)
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked_by_itself(reader), self.ruled)
         write_report(path, facts, table, self.mended.found)
 
 

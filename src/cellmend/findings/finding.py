@@ -98,6 +98,16 @@ def say_contradictions(number: int) -> str:
     return f"In {number:,} {'place' if number == 1 else 'places'} cells contradict each other: one of them is wrong."
 
 
+def say_broken(rows: int) -> str:
+    """In how many rows a rule is broken, and that is all that is known.
+
+    >>> say_broken(40)
+    'In 40 rows without a finding a rule is broken: exceptions, or errors that nothing else tells of.'
+    """
+    where = f"In {rows:,} {'row' if rows == 1 else 'rows'} without a finding"
+    return f"{where} a rule is broken: exceptions, or errors that nothing else tells of."
+
+
 def say_sure(expected_false: float, rows: int) -> str:
     """How many of the flagged cells may be right, and how far that can be told.
 
