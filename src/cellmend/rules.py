@@ -20,6 +20,7 @@ from cellmend.table.relations.keys import Key
 from cellmend.table.relations.rules import Rules, read_text
 from cellmend.table.relations.stated import Among, Compares, Decides, Matches, Stated, Unique
 from cellmend.table.relations.sure import kept_by_all
+from cellmend.table.values import as_text
 
 PANDERA = '''\
 """Checks of a table, from the rules that it showed and that were given. A gap keeps every rule."""
@@ -143,9 +144,9 @@ def _of_column(name: str, column: ast.Call) -> Iterator[str]:
         except (ValueError, TypeError):
             continue
         if _called(call) in SIGNS:
-            yield Compares(name, SIGNS[_called(call)], str(given), with_column=False).words()
+            yield Compares(name, SIGNS[_called(call)], as_text(given), with_column=False).words()
         elif _called(call) == "isin":
-            yield Among(name, tuple(dict.fromkeys(map(str, given)))).words()
+            yield Among(name, tuple(dict.fromkeys(map(as_text, given)))).words()
         elif _called(call) in ("str_matches", "str_contains"):
             yield Matches(name, f"^(?:{given})" if _called(call) == "str_matches" else str(given)).words()
 
@@ -221,7 +222,7 @@ def from_great_expectations(text: str) -> Rules:
     try:
         suite = json.loads(text)
         expectations = suite["expectations"]
-        own = [rule for each in expectations if (rule := _told(each["type"], each["kwargs"], each.get("meta") or {}))]
+        own = [rule for each in expectations for rule in _told(each["type"], each["kwargs"], each.get("meta") or {})]
         own += [str(each) for each in (suite.get("meta") or {}).get(OWN, ())]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise RulesError(
@@ -230,37 +231,36 @@ def from_great_expectations(text: str) -> Rules:
     return _some(own, "expectations that are plain rules")
 
 
-def _told(type_: str, kwargs: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
-    """What an expectation says, in plain words; None if nothing does."""
+def _told(type_: str, kwargs: Mapping[str, Any], meta: Mapping[str, Any]) -> Iterator[str]:
+    """What an expectation says, in plain words."""
     name, what = kwargs.get("column", ""), type_.removeprefix("expect_column_").removeprefix("values_to_")
     if what == "match_regex":
-        return Matches(name, kwargs["regex"]).words()
-    if what == "be_unique":
-        return Unique((name,)).words()
-    if type_ == "expect_compound_columns_to_be_unique":
-        return Unique(tuple(kwargs["column_list"])).words()
-    if what == "be_in_set":
-        values = tuple(dict.fromkeys(map(str, kwargs["value_set"])))
-        return str(meta["notes"]) if " = " in str(meta.get("notes")) else Among(name, values).words()
-    if what == "not_be_in_set" and len(kwargs["value_set"]) == 1:
-        return Compares(name, "!=", str(kwargs["value_set"][0]), with_column=False).words()
-    if what == "be_between":
-        return _bound(name, kwargs)
-    if what == "pair_values_a_to_be_greater_than_b":
+        yield Matches(name, kwargs["regex"]).words()
+    elif what == "be_unique":
+        yield Unique((name,)).words()
+    elif type_ == "expect_compound_columns_to_be_unique":
+        yield Unique(tuple(kwargs["column_list"])).words()
+    elif what == "be_in_set":
+        yield Among(name, tuple(dict.fromkeys(map(as_text, kwargs["value_set"])))).words()
+    elif what == "not_be_in_set":
+        yield from (Compares(name, "!=", as_text(each), with_column=False).words() for each in kwargs["value_set"])
+    elif what == "be_between":
+        yield from _bounds(name, kwargs)
+    elif what == "pair_values_a_to_be_greater_than_b":
         sign = ">=" if kwargs.get("or_equal") else ">"
-        return Compares(kwargs["column_A"], sign, kwargs["column_B"], with_column=True).words()
-    if what == "pair_values_to_be_equal":
-        return Compares(kwargs["column_A"], "=", kwargs["column_B"], with_column=True).words()
-    return str(meta["notes"]) if meta.get("notes") else None
+        yield Compares(kwargs["column_A"], sign, kwargs["column_B"], with_column=True).words()
+    elif what == "pair_values_to_be_equal":
+        yield Compares(kwargs["column_A"], "=", kwargs["column_B"], with_column=True).words()
+    elif meta.get("notes"):
+        yield str(meta["notes"])
 
 
-def _bound(name: str, kwargs: Mapping[str, Any]) -> str | None:
-    """What is said of the lower end, or else of the upper one."""
+def _bounds(name: str, kwargs: Mapping[str, Any]) -> Iterator[str]:
+    """The ends between which a column lies."""
     for side, sign in (("min", ">"), ("max", "<")):
         if (value := kwargs.get(f"{side}_value")) is not None:
             strict = "" if kwargs.get(f"strict_{side}") else "="
-            return Compares(name, f"{sign}{strict}", str(value), with_column=False).words()
-    return None
+            yield Compares(name, f"{sign}{strict}", as_text(value), with_column=False).words()
 
 
 # ---------------------------------------------------------------- shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cellmend.table.causes.named import RULE
 from cellmend.table.readtable import ReadTable, Suspect, Violation
@@ -21,7 +21,7 @@ class KeptFormula:
     """A formula that has no exceptions."""
 
     relation: Arithmetic
-    by_row = True
+    by_row: ClassVar[bool] = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class KeptOrder:
     """What rows around a cell, or other sources, say, without exceptions: each of the cells they speak against."""
 
     relation: Any  # Series or Sources
-    by_row = False
+    by_row: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
