@@ -239,3 +239,31 @@ def test_a_slip_that_may_mean_several_values_counts_for_none_of_them() -> None:
     ]
     coded = code_column(table.with_suspects(slips), "number")
     assert [coded.values[code] if code >= 0 else None for code in coded.codes] == ["10006", "10008", None, "10006"]
+
+
+def copied_keys(*, is_sorted: bool, text: bool) -> tuple[list[list[int]], float]:
+    """The rows of each violation of a key of which row 70 holds a copy of row 20, and how probable it is."""
+    random = np.random.default_rng(0)
+    ids = np.arange(400) * 3 if is_sorted else random.permutation(400) * 3
+    ids[70] = ids[20]
+    frame = pd.DataFrame({"id": [f"A-{i:05d}" for i in ids] if text else ids, "x": random.normal(size=400)})
+    table, relations = table_of(frame)
+    violations = relate(table, relations).violations
+    assert {each.cause for each in violations} == {"key"}
+    return [[row for row, _ in each.cells] for each in violations], violations[0].chance
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_of_a_key_that_stands_twice_the_row_out_of_order_is_named_and_elsewhere_both(text: bool) -> None:
+    assert copied_keys(is_sorted=True, text=text)[0] == [[70]]
+    rows, chance = copied_keys(is_sorted=False, text=text)
+    assert rows == [[20, 70]]
+    assert chance > 0.9
+
+
+def test_numbers_that_stand_twice_by_chance_or_as_ties_are_no_copies() -> None:
+    random = np.random.default_rng(0)
+    drawn = pd.DataFrame({"zip": random.integers(10_000, 99_999, 400), "x": random.normal(size=400)})
+    assert relate(*table_of(drawn)).violations == ()
+    ranks = pd.DataFrame({"rank": [*range(1, 51), *range(50, 400)], "x": random.normal(size=400)})
+    assert relate(*table_of(ranks)).violations == ()

@@ -15,12 +15,10 @@ import numpy as np
 
 from cellmend.model.violations import SUREST
 from cellmend.settings import LEAST_FLAGGED, Spans
-from cellmend.table.causes.named import RULE
 from cellmend.table.readtable import SURE, ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
-from cellmend.table.relations.keys import Key
 from cellmend.table.values import Floats
 
 Cell = tuple[int, int]  # row, and place of the column in the table
@@ -49,8 +47,10 @@ class Contradiction:
 
     def flagged_from(self, least: float) -> bool:
         """Is it probable enough, while none of its cells is suspicious enough to explain it? Of several rows all are
-        named unless one surely explains it."""
-        return self.probability >= least and max(self.suspicions) < (least if self.rows == 1 else max(least, SURE))
+        named unless the others are hardly suspicious beside it."""
+        worst = max(self.suspicions)
+        explained = worst >= least and (self.rows == 1 or worst >= SURE * sum(self.suspicions))
+        return self.probability >= least and not explained
 
     @property
     def reason(self) -> str:
@@ -108,20 +108,14 @@ def _found(clashes: Iterable[Clash], table: ReadTable, suspicion: Floats) -> Ite
 
 
 def _of_rules(table: ReadTable) -> Iterator[Clash]:
-    """Of rules that are sure; a cell that breaks one alone is flagged by itself."""
-    return (Clash(each.cells, SUREST, RULE, each.reason) for each in table.violations if len(each.cells) > 1)
+    """Of rules that are sure and of keys; a cell that breaks a rule alone is flagged by itself."""
+    several = (each for each in table.violations if len(each.cells) > 1)
+    return (Clash(each.cells, min(each.chance, SUREST), each.cause, each.reason) for each in several)
 
 
 def _of_relation(relation: Relation, table: ReadTable, suspicion: Floats) -> Iterator[Clash]:
     """Of what breaks a relation; only one of the cells is wrong, so that their suspicions add up."""
-    if isinstance(relation, Key):
-        place = table.names.index(relation.column)
-        for rows in (each.tolist() for each in relation.copies(table)):
-            chance = min(float(suspicion[rows, place].sum()), SUREST)
-            if chance >= LEAST_FLAGGED:
-                said = f"{table.said(place, rows[0])} in {len(rows)} rows; nearly all of its values stand once"
-                yield Clash(tuple((row, place) for row in rows), chance, relation.kind, said)
-    elif isinstance(relation, Arithmetic | Dependency):
+    if isinstance(relation, Arithmetic | Dependency):
         breaks, columns = relation.breaks(table), sorted(table.names.index(name) for name in relation.columns)
         doubts = suspicion[breaks.rows][:, columns]  # (n, columns)
         chances = np.maximum(breaks.chances, doubts.sum(axis=1)).clip(max=SUREST)

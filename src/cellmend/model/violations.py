@@ -15,7 +15,7 @@ UNHEARD = 1e-9  # suspicion of a cell of which no evidence is heard, such as tho
 
 
 def given_violations(suspicion: Floats, violations: Sequence[Violation], *, least: float = UNHEARD) -> Floats:
-    """The suspicion of all cells (N, D), given that of the cells of each violation one at least is wrong.
+    """The suspicion of all cells (N, D), given how probably one at least of the cells of each violation is wrong.
 
     By Bayes' rule, P(this one | any) = P(this one) / P(any), for cells that err independently. Cells that are beyond
     doubt, if `least` is 0, stay so. Of a cell in several violations the surest counts.
@@ -32,7 +32,8 @@ def given_violations(suspicion: Floats, violations: Sequence[Violation], *, leas
         own = np.clip(suspicion[cells], least, SUREST)
         any_wrong = -np.expm1(np.log1p(-own).sum())
         if any_wrong > 0:
-            found[cells] = np.maximum(found[cells], np.minimum(own / any_wrong, SUREST))
+            given = max(each.chance, any_wrong) * own / any_wrong
+            found[cells] = np.maximum(found[cells], np.minimum(given, SUREST))
     return found
 
 

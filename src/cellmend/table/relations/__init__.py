@@ -57,6 +57,8 @@ def relate(
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
     found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
     for relation in relations:
+        if isinstance(relation, Key) and relation.words() not in {each.rule for each in violations} and not rows_alone:
+            violations += tuple(relation.violations(table))
         if isinstance(relation, Constant | Key | Sources) or (isinstance(relation, Series) and not rows_alone):
             found += relation.suspects(table)
     suspected = whole.with_suspects([*_without_twins(found, table), *suspects_of(violations)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cellmend.table.causes.named import RULE
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
@@ -29,7 +30,7 @@ class Ruled:
 def ruled_rows(relations: Sequence[Relation], sure: Sequence[Stated], table: ReadTable) -> list[Ruled]:
     """The rules that a person calls sure, and the relations that a table shows, each with the rows that break it."""
     by_rule: dict[str, set[int]] = {each.words(): set() for each in sure}
-    for violation in table.violations:
+    for violation in (each for each in table.violations if each.cause == RULE):
         by_rule[violation.rule] |= {row for row, _ in violation.cells}
     own = [Ruled(e.words(), e.columns, tuple(sorted(by_rule[e.words()])), sure=True) for e in sure]
     shown = [each for each in relations if each.words() not in by_rule and set(each.columns) <= set(table.names)]

@@ -79,6 +79,7 @@ def suspects_of(violations: Iterable[Violation]) -> list[Suspect]:
     return [
         Suspect(row, place, 1 / len(each.cells), _meant(each, (row, place)), each.reason, RULE)
         for each in violations
+        if each.cause == RULE
         for row, place in each.cells
     ]
 
