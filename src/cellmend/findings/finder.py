@@ -72,7 +72,8 @@ class Finder:
             every = self._expectations(encoded, suspicion, flagged)
             found = [explain_by_network(each, float(suspicion[cell]), words) for cell, each in every.items()]
             found.sort(key=lambda each: -each.suspicion)
-            return [left_as_found(each, 0.0, settings.protect) for each in found]
+            found = [left_as_found(each, 0.0, settings.protect) for each in found]
+            return keeping_rules(found, words, self.judge.model.reader.kept_by_all)
         decided = self.judge.decided(encoded, suspicion, flagged)
         verdicts = self._verdicts(encoded, suspicion, flagged, words)
         told = [(each, decided.get((each.row, each.place))) for each in verdicts]

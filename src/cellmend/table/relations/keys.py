@@ -52,12 +52,10 @@ class Key:
         return f"{self.column} is different in every row"
 
     def copies(self, table: ReadTable) -> list[Ints]:
-        """The rows of this table with each of the values that stand more than once, if its values are counted off.
+        """The rows of this table with each of the values that stand more than once.
 
         Neighbours that are the same in a sorted column are ties, and no copies.
         """
-        if not self.by_design:
-            return []
         column = code_column(table, self.column)
         rows, is_sorted = np.flatnonzero(column.codes >= 0), _in_order(column) is not None
         order = rows[np.argsort(column.codes[rows], kind="stable")]
@@ -65,8 +63,9 @@ class Key:
         return [each for each in groups if len(each) > 1 and not (is_sorted and (np.diff(each) == 1).all())]
 
     def violations(self, table: ReadTable) -> list[Violation]:
-        """Of each value that stands more than once the rows out of order, or all: one at least has it by mistake."""
-        copies, place = self.copies(table), table.names.index(self.column)
+        """Of each value that stands more than once, if values are counted off, the rows out of order, or all: one at
+        least has it by mistake."""
+        copies, place = self.copies(table) if self.by_design else [], table.names.index(self.column)
         chance = self.by_design * chance_of_error(sum(len(rows) - 1 for rows in copies) / table.rows) if copies else 0.0
         ordered = _in_order(code_column(table, self.column)) if copies else None
         found = []
