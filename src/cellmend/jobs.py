@@ -40,7 +40,7 @@ from cellmend.table.reader import check_columns
 from cellmend.table.relations.ruled import Ruled, ruled_rows
 from cellmend.table.schema import declared_kinds
 from cellmend.table.twins import Twins, find_twins
-from cellmend.table.values import as_text, shortened
+from cellmend.table.values import Ints, as_text, shortened
 
 SHOWN_LEVELS = 5  # of those that an update added
 SHOWN_TWINS = 8  # pairs of rows that say nearly the same
@@ -292,7 +292,7 @@ def _twin_notes(source: TableFile, mended: Mended) -> list[str]:
     return [about_twins(twins, source.line_numbers)] if twins else []
 
 
-def about_twins(twins: Sequence[Twins], lines: Sequence[int] | None) -> str:
+def about_twins(twins: Sequence[Twins], lines: Ints | None) -> str:
     """Which rows say nearly the same, by the lines of their file if it has any.
 
     >>> about_twins([Twins((3, 9), ("name",)), Twins((4, 7), ())], None)

@@ -69,7 +69,9 @@ def _telling(table: ReadTable) -> tuple[list[str], Ints]:
         repeated = counts.max() > 1 and counts.max() <= NEARLY_ALL * table.rows
         found += [(float(((counts / table.rows) ** 2).sum()), name, codes)] if repeated else []
     chosen = sorted(found, key=lambda each: each[:2])[:MOST_COLUMNS]
-    return [name for _, name, _ in chosen], np.stack([c for *_, c in chosen], axis=1) if chosen else np.zeros((0, 0))
+    return [name for _, name, _ in chosen], np.stack([c for *_, c in chosen], axis=1) if chosen else np.zeros(
+        (0, 0), dtype=np.int64
+    )
 
 
 def _agreement(codes: Ints) -> Floats:

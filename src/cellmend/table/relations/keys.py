@@ -71,8 +71,10 @@ class Key:
         found = []
         for rows in copies:
             said = f"{table.said(place, int(rows[0]))} in {len(rows)} rows; nearly all of its values stand once"
-            one_is_right = ordered is not None and ordered[rows].any()
-            for wrong in [[row] for row in rows[~ordered[rows]].tolist()] if one_is_right else [rows.tolist()]:
+            alone = (
+                [] if ordered is None or not ordered[rows].any() else [[row] for row in rows[~ordered[rows]].tolist()]
+            )
+            for wrong in alone or [rows.tolist()]:
                 cells = tuple((row, place) for row in wrong)
                 found.append(Violation(self.words(), cells, said, chance=chance, cause=self.kind))
         return found
