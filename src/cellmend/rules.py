@@ -55,7 +55,11 @@ class Shown(NamedTuple):
     @property
     def rules(self) -> list[Stated]:
         """Of these what other tools can check: keys, dependencies, and what every row keeps."""
-        shown = [kept_by_all(each) for each in self.reader.relations if isinstance(each, Key | Dependency)]
+        shown = [
+            kept_by_all(each)
+            for each in self.reader.relations
+            if isinstance(each, Dependency) or (isinstance(each, Key) and each.is_rule)
+        ]
         known = (Among, Compares, Decides, Matches, Unique)
         asked = [*shown, *(each for each in self.reader.kept_by_all if isinstance(each, known))]
         return list({each.words(): each for each in asked}.values())

@@ -18,6 +18,7 @@ from cellmend.table.readtable import ReadTable, Suspect, read_typed
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
+from cellmend.table.relations.ruled import ruled_rows
 
 SEEDS = st.integers(0, 10_000)
 
@@ -267,3 +268,22 @@ def test_numbers_that_stand_twice_by_chance_or_as_ties_are_no_copies() -> None:
     assert relate(*table_of(drawn)).violations == ()
     ranks = pd.DataFrame({"rank": [*range(1, 51), *range(50, 400)], "x": random.normal(size=400)})
     assert relate(*table_of(ranks)).violations == ()
+
+
+def test_a_key_that_was_learned_without_copies_names_those_of_a_newer_table() -> None:
+    random = np.random.default_rng(0)
+    ids = random.permutation(400)
+    _, relations = table_of(pd.DataFrame({"id": ids, "x": random.normal(size=400)}))
+    newer = ids + 400
+    newer[70] = newer[20]
+    table, _ = table_of(pd.DataFrame({"id": newer, "x": random.normal(size=400)}))
+    (found,) = relate(table, relations).violations
+    assert [row for row, _ in found.cells] == [20, 70]
+
+
+def test_what_hardly_ever_comes_twice_by_chance_is_not_listed_as_a_rule() -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": random.permutation(400), "total": random.integers(0, 90_000, 400) / 100})
+    table, relations = table_of(frame)
+    assert {each.columns for each in relations} == {("id",), ("total",)}
+    assert [each.rule for each in ruled_rows(relations, (), table)] == ["id is different in every row"]

@@ -51,6 +51,11 @@ class Key:
     def words(self) -> str:
         return f"{self.column} is different in every row"
 
+    @property
+    def is_rule(self) -> bool:
+        """Is it more than numbers that hardly ever come twice?"""
+        return bool(self.by_design or self.values)
+
     def copies(self, table: ReadTable) -> list[Ints]:
         """The rows of this table with each of the values that stand more than once.
 
@@ -148,7 +153,7 @@ def _by_design(column: Coded) -> float:
     (1.0, 0.0)
     """
     numbers = _numbers_of(column.values)
-    if len(numbers) < ENOUGH or column.counts.max() == 1:
+    if len(numbers) < ENOUGH:
         return 0.0
     span, rows = max(numbers) - min(numbers) + 1, int(column.counts.sum())
     by_chance = rows + span * math.expm1(rows * math.log1p(-1 / span))  # rows with a number that stood before
