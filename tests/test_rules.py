@@ -29,6 +29,7 @@ from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.keys import Key
+from cellmend.table.relations.ruled import ruled_rows
 from cellmend.table.relations.rules import Rules
 from cellmend.table.relations.stated import parse
 
@@ -165,9 +166,8 @@ def test_exports_hold_keys_and_dependencies(frame: pd.DataFrame) -> None:
 )
 def test_rules_of_ones_own_come_back_from_every_export(shown: Shown, tmp_path: Path, export: Any, name: str) -> None:
     (tmp_path / name).write_text(export(shown), encoding="utf-8")
-    back = read_rules(tmp_path / name)
-    confirmed = {rule.rule for rule in back.rules or () if rule.sure}
-    assert set(OWN) <= {*back.own, *confirmed}
+    again = learn_rules(shown.table.arrow, rules=read_rules(tmp_path / name))
+    assert set(OWN) <= set(again.reader.sure)
 
 
 def test_built_in_checks_of_pandera_are_rules_too() -> None:
@@ -302,3 +302,26 @@ def test_the_command_reads_the_sheet_that_is_named(frame: pd.DataFrame, tmp_path
         frame.to_excel(book, sheet_name="rows", index=False)
     done = CliRunner().invoke(app, ["rules", str(tmp_path / "book.xlsx"), "--sheet", "rows"])
     assert "code decides city" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_a_rule_of_ones_own_that_the_table_shows_too_is_one_rule() -> None:
+    random = np.random.default_rng(0)
+    start = random.integers(0, 300, 400)
+    frame = pd.DataFrame({"id": random.permutation(400), "start": start, "end": start + random.integers(0, 90, 400)})
+    frame = frame.assign(start=pd.to_datetime(frame["start"], unit="D"), end=pd.to_datetime(frame["end"], unit="D"))
+    shown = {rule.rule for rule in Rules.told_by(TableReader.fit(read_frame(frame), None)[0].relations).rules or ()}
+    assert {"end is not before start", "id is different in every row"} <= shown
+    frame.loc[9, "end"], frame.loc[30, "id"] = pd.Timestamp("1969-01-01"), frame.loc[20, "id"]
+    reader, table = TableReader.fit(read_frame(frame), None, ["end >= start", "id unique"])
+    assert reader.sure == ("id unique", "end >= start")
+    assert [each.rule for each in table.violations] == ["id unique", "end >= start"]
+    assert [each.rule for each in ruled_rows(reader.relations, reader.kept_by_all, table)][:2] == [*reader.sure]
+    assert len(ruled_rows(reader.relations, reader.kept_by_all, table)) == len(reader.relations)
+    told = Rules.told_by(reader.relations, reader.sure)
+    assert {rule.rule for rule in told.rules or () if rule.sure} == {
+        "end is not before start",
+        "id is different in every row",
+    }
+    assert told.own == ()
+    assert TableReader.from_json(json.loads(json.dumps(reader.to_json()))).kept_by_all == reader.kept_by_all

@@ -28,6 +28,7 @@ from cellmend.table.causes.named import DEFAULT
 from cellmend.table.frames import read_frame
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
+from cellmend.table.relations.sure import without_sure
 from cellmend.table.texts import Unread
 from cellmend.table.values import Bools, Floats
 
@@ -60,7 +61,7 @@ class Finder:
         if not self.judge.weighs(encoded):
             return []
         reader = self.judge.model.reader
-        told = [each for each in reader.relations if each.words() not in reader.sure]  # the others are violations
+        told = without_sure(reader.relations, reader.sure)  # the others are violations
         return find_contradictions(told, encoded.table, suspicion)
 
     def find(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Finding]:

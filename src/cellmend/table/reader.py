@@ -141,9 +141,9 @@ class TableReader:
     @cached_property
     def kept_by_all(self) -> tuple[Stated, ...]:
         """The rules that every row keeps, as a person says."""
-        shown = {each.words(): each for each in self.relations}
-        columns = [column.name for column in self.schema]
-        return tuple(kept_by_all(shown[each]) if each in shown else parse(each, columns) for each in self.sure)
+        kept, columns = map(kept_by_all, self.relations), [column.name for column in self.schema]
+        shown = {each.words(): each for each in kept}
+        return tuple(shown[each] if each in shown else parse(each, columns) for each in self.sure)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
         """Adapt the reader to the notation of a table; return it, and a sentence about each changed column."""

@@ -20,7 +20,7 @@ from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
 from cellmend.table.relations.stated import Stated
-from cellmend.table.relations.sure import suspects_of, violations_of
+from cellmend.table.relations.sure import suspects_of, violations_of, without_sure
 from cellmend.table.schema import IGNORE, Schema
 
 SORTS: tuple[type[Any], ...] = (Arithmetic, Constant, Dependency, Key, Series, Sources)
@@ -56,9 +56,9 @@ def relate(
     dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
     found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
+    for relation in without_sure(relations, {each.words() for each in sure}) if not rows_alone else ():
+        violations += tuple(relation.violations(table)) if isinstance(relation, Key) else ()
     for relation in relations:
-        if isinstance(relation, Key) and relation.words() not in {each.rule for each in violations} and not rows_alone:
-            violations += tuple(relation.violations(table))
         if isinstance(relation, Constant | Key | Sources) or (isinstance(relation, Series) and not rows_alone):
             found += relation.suspects(table)
     suspected = whole.with_suspects([*_without_twins(found, table), *suspects_of(violations)])

@@ -14,6 +14,7 @@ from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
 from cellmend.table.relations.keys import Key
 from cellmend.table.relations.stated import Stated
+from cellmend.table.relations.sure import without_sure
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def ruled_rows(relations: Sequence[Relation], sure: Sequence[Stated], table: Rea
     for violation in (each for each in table.violations if each.cause == RULE):
         by_rule[violation.rule] |= {row for row, _ in violation.cells}
     own = [Ruled(e.words(), e.columns, tuple(sorted(by_rule[e.words()])), sure=True) for e in sure]
-    shown = [each for each in relations if each.words() not in by_rule and set(each.columns) <= set(table.names)]
+    shown = [each for each in without_sure(relations, by_rule) if set(each.columns) <= set(table.names)]
     shown = [each for each in shown if not isinstance(each, Key) or each.is_rule]
     return own + [Ruled(each.words(), tuple(each.columns), _broken_by(each, table)) for each in shown]
 

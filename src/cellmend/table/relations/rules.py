@@ -19,6 +19,7 @@ from cellmend.table.relations.base import Relation
 from cellmend.table.relations.dependencies import Dependency
 from cellmend.table.relations.keys import Key
 from cellmend.table.relations.stated import HINT, Compares, Decides, Unique, parse
+from cellmend.table.relations.sure import kept_by_all
 from cellmend.table.values import LONGEST_TEXT
 
 HEAD = """\
@@ -70,9 +71,12 @@ class Rules:
     @classmethod
     def told_by(cls, relations: Iterable[Relation], sure: Sequence[str] = ()) -> Rules:
         """What these relations say, and the rules that are sure; those that are no relations are of one's own."""
-        told = [(each.words(), each) for each in relations]
-        rules = (Rule(said, r.kind, tuple(r.columns), round(float(r.support), 4), said in sure) for said, r in told)
-        return cls(tuple(rules), tuple(each for each in sure if each not in {said for said, _ in told}))
+        told = {kept_by_all(each).words(): each for each in relations}
+        rules = (
+            Rule(each.words(), each.kind, tuple(each.columns), round(float(each.support), 4), said in sure)
+            for said, each in told.items()
+        )
+        return cls(tuple(rules), tuple(each for each in sure if each not in told))
 
     def to_yaml(self) -> str:
         """As YAML, for a person to edit."""
@@ -113,7 +117,7 @@ class Rules:
     def sure(self, chosen: Sequence[Relation], columns: Sequence[str]) -> tuple[str, ...]:
         """The rules that every row keeps, in plain words: relations among the chosen ones, those that are sure though
         the table does not show them, and rules of one's own."""
-        shown = [each.words() for each in chosen if self._is_sure(each)]
+        shown = [kept_by_all(each).words() for each in chosen if self._is_sure(each)]
         known = {(each.kind, tuple(each.columns)) for each in chosen}
         unseen = [_unseen(rule) for rule in self.rules or () if rule.sure and (rule.kind, rule.columns) not in known]
         own = (parse(text, columns).words() for text in self.own)
@@ -126,7 +130,7 @@ class Rules:
 
     def _is_sure(self, relation: Relation) -> bool:
         said = self._said_of(relation)
-        return (said is not None and said.sure) or relation.words() in self.own
+        return (said is not None and said.sure) or kept_by_all(relation).words() in self.own
 
 
 def refuse_unfit(rules: Rules, table: ReadTable) -> None:

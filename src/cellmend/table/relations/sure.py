@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.constant import Constant
 from cellmend.table.relations.dependencies import Dependency
+from cellmend.table.relations.formulas import ORDER
 from cellmend.table.relations.keys import Key
 from cellmend.table.relations.stated import Compares, Decides, Stated, Unique
 
@@ -65,7 +66,14 @@ def kept_by_all(relation: Relation) -> Stated:
         return Unique(relation.columns)
     if isinstance(relation, Constant):
         return Compares(relation.column, "=", relation.written, with_column=False)
+    if isinstance(relation, Arithmetic) and relation.formula.form == ORDER:
+        return Compares(relation.formula.result, ">=", relation.formula.parts[0], with_column=True)
     return KeptFormula(relation) if isinstance(relation, Arithmetic) else KeptOrder(relation)
+
+
+def without_sure(relations: Iterable[Relation], sure: Container[str]) -> list[Relation]:
+    """The relations that are none of these rules, in plain words."""
+    return [each for each in relations if kept_by_all(each).words() not in sure]
 
 
 def violations_of(rules: Iterable[Stated], table: ReadTable, *, rows_alone: bool) -> tuple[Violation, ...]:
