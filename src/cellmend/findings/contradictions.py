@@ -125,11 +125,11 @@ def _of_relation(relation: Relation, table: ReadTable, suspicion: Floats) -> Ite
 
 
 def _joined(contradictions: Iterable[Contradiction]) -> list[Contradiction]:
-    """Those of sure rules that have a cell in common as one, so that none is lost, if no cell explains them."""
+    """Those of sure rules that have a cell in common as one, so that none is lost, unless a cell surely explains it."""
     found, of_cell = list[Contradiction | None](), dict[Cell, int]()
     for each in contradictions:
         one = each
-        if max(each.suspicions) < LEAST_FLAGGED:
+        if max(each.suspicions) < SURE:
             for at in {of_cell[cell] for cell in each.cells if cell in of_cell}:
                 other, found[at] = found[at], None
                 one = one if other is None else _union(other, one)
