@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 from cellmend import CellMender, load
+from cellmend.findings.finder import Finder
 from cellmend.findings.finding import Finding
-from cellmend.findings.keeping import keeping_rules
+from cellmend.findings.keeping import breaking_texts, keeping_rules
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import TableEncoder
+from cellmend.model.judge import Judge
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.rules import Rules
@@ -204,3 +206,28 @@ def test_gaps_are_not_filled_with_what_breaks_a_rule() -> None:
     assert (free.loc[[3, 4, 5], "quantity"] < 100).all()
     bound = CellMender(**SMALL, rules=["quantity > 100"]).fit(table).repair(table, impute=True)
     assert bound.loc[[3, 4, 5], "quantity"].isna().all()
+
+
+def test_what_breaks_a_rule_is_no_hypothesis_about_a_cell() -> None:
+    table = broken_orders()
+    mender = CellMender(**SMALL, rules=OWN).fit(table)
+    judge = Judge(mender.model_, mender.settings())
+    encoded = judge.encode(mender.model_.reader.read(read_frame(table)))
+    flagged = np.zeros(table.shape, dtype=bool)
+    flagged[[5, 6], [3, 5]] = True  # zip and price
+    words = Wording(encoded.table, mender.encoder_)
+    asked, hypotheses, _ = Finder(judge).hypotheses(encoded, judge.suspicion(encoded), flagged, words)
+    zips, prices = ([each.meant for each in own] for own in hypotheses)
+    assert [cell.row for cell in asked] == [5, 6]
+    assert all(len(each) == 5 for each in zips)
+    assert prices
+    assert all(float(each) > 0 for each in prices)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts", "broken"),
+    [("zip", ["12345", "123"], {"123"}), ("price", ["-4", "4.5"], {"-4"}), ("city", ["nowhere"], set())],
+)
+def test_a_text_is_tried_as_a_cell_of_its_column(column: str, texts: list[str], broken: set[str]) -> None:
+    reader, read = TableReader.fit(read_frame(orders()), None, OWN)
+    assert breaking_texts(read, column, texts, reader.kept_by_all) == broken

@@ -17,7 +17,7 @@ from cellmend.findings.expectation import Expectation, expect, log_fits, with_re
 from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
-from cellmend.findings.keeping import breaking, in_keeping, keeping_rules, with_arrow
+from cellmend.findings.keeping import breaking, breaking_texts, in_keeping, keeping_rules, with_arrow
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
@@ -103,9 +103,22 @@ class Finder:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
         collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
-        found = [collected.of(cell) for cell in asked]
+        found = self._keeping_rules(encoded, asked, [collected.of(cell) for cell in asked])
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)
+
+    def _keeping_rules(
+        self, encoded: EncodedTable, asked: Sequence[Asked], hypotheses: Sequence[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Of the hypotheses about each cell those that break no sure rule of its column."""
+        rules, table, meant = self.judge.model.reader.kept_by_all, encoded.table, dict[int, set[str]]()
+        for cell, own in zip(asked, hypotheses, strict=True) if rules else ():
+            meant.setdefault(cell.place, set()).update(each.meant for each in own)
+        broken = {at: breaking_texts(table, table.names[at], sorted(texts), rules) for at, texts in meant.items()}
+        return [
+            [each for each in own if each.meant not in broken.get(cell.place, ())]
+            for cell, own in zip(asked, hypotheses, strict=True)
+        ]
 
     def asked(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Asked]:
         """The flagged cells, (N, all columns), with what experts and the network say of each."""

@@ -21,7 +21,7 @@ from cellmend.table.relations.formulas import ORDER
 from cellmend.table.relations.quantities import Quantity, numbers_of, writer
 from cellmend.table.relations.stated import Stated
 from cellmend.table.relations.sure import violations_of
-from cellmend.table.values import shortened
+from cellmend.table.values import family, shortened
 
 Repaired = dict[tuple[int, str], int]  # by row and column, the place of a finding that has a repair
 
@@ -78,6 +78,23 @@ def breaking(table: ReadTable, rules: Sequence[Stated]) -> dict[tuple[int, int],
     """The cells of a table that break a rule, alone or with others, and which."""
     violations = violations_of(rules, table, rows_alone=table.rows_alone)
     return {cell: each.rule for each in violations for cell in each.cells}
+
+
+def breaking_texts(table: ReadTable, name: str, texts: Sequence[str], rules: Sequence[Stated]) -> set[str]:
+    """Which texts would break a rule of their column alone if they stood in it."""
+    rules, type_ = (
+        [each for each in rules if each.by_row and each.columns == (name,)],
+        table.arrow.schema.field(name).type,
+    )
+    if not rules or family(type_) not in ("text", "number"):
+        return set()
+    held = [held_as(table, table.names.index(name), text) for text in texts]
+    if family(type_) == "number":
+        held = [float(each) if isinstance(each, int | float) else None for each in held]
+    arrow = pa.table({name: pa.array(held)})
+    notations = {name: table.notations[name]} if name in table.notations else {}
+    tried = ReadTable(replace(table.frame, arrow=arrow), understand(arrow, notations), notations)
+    return {texts[row] for rule in rules for each in rule.violations(tried) for row, _ in each.cells}
 
 
 def with_arrow(table: ReadTable, arrow: pa.Table) -> ReadTable:
