@@ -130,7 +130,7 @@ def test_without_relations_in_the_file_all_are_used_and_an_empty_list_uses_none(
 
 
 OWN = [
-    r"code matches ^A\d+$",
+    r"code matches ^(?!B)A\d+$",
     "nr >= 70",
     "nr < 1000",
     "late > nr",
@@ -325,3 +325,12 @@ def test_a_rule_of_ones_own_that_the_table_shows_too_is_one_rule() -> None:
     }
     assert told.own == ()
     assert TableReader.from_json(json.loads(json.dumps(reader.to_json()))).kept_by_all == reader.kept_by_all
+
+
+def test_names_with_quotes_and_braces_and_suites_of_before_go_through_too() -> None:
+    odd = """it's "a" {b}"""
+    frame = pd.DataFrame({odd: range(30), "x": range(30)})
+    shown = learn_rules(pa.Table.from_pandas(frame), rules=[f"{odd} > -1", "x unique"])
+    assert f"{odd} > -1" in from_pandera(as_pandera(shown)).own
+    suite = as_great_expectations(shown).replace('"type"', '"expectation_type"')
+    assert f"{odd} > -1" in from_great_expectations(suite).own

@@ -99,7 +99,7 @@ def _in_pandas(rule: Stated) -> str:
     """What keeps a rule, as an expression about a DataFrame."""
     column = f"table[{rule.columns[0]!r}]"
     if isinstance(rule, Matches):
-        return f"{column}.astype(str).str.contains({f'(?:{rule.pattern})'!r})"
+        return f"{column}.astype(str).astype(object).str.contains({rule.pattern!r})"  # with Python's expressions
     if isinstance(rule, Among):
         return f"{column}.isin({[*rule.values, *_numbers(rule.values)]!r})"
     if isinstance(rule, Unique):
@@ -226,7 +226,11 @@ def from_great_expectations(text: str) -> Rules:
     try:
         suite = json.loads(text)
         expectations = suite["expectations"]
-        own = [rule for each in expectations for rule in _told(each["type"], each["kwargs"], each.get("meta") or {})]
+        own = [
+            rule
+            for each in expectations
+            for rule in _told(each.get("type") or each["expectation_type"], each["kwargs"], each.get("meta") or {})
+        ]
         own += [str(each) for each in (suite.get("meta") or {}).get(OWN, ())]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise RulesError(
