@@ -392,3 +392,23 @@ def test_clean_takes_decisions_and_a_model_that_was_taught(tmp_path: Path) -> No
     wanted = jobs.Cleaning(tmp_path / "again", wanted.threshold, model=model)
     again, _ = jobs.clean(read_file(str(table)), load(model), wanted)
     assert [finding.repair for finding in again.mended.found] == [finding.repair for finding in job.mended.found]
+
+
+@pytest.mark.slow
+def test_rows_that_say_nearly_the_same_are_told_by_their_lines(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "nr": np.arange(300),
+            "name": [f"name{each}" for each in random.integers(0, 80, 300)],
+            "born": [f"19{each // 100}-0{1 + each % 9}-{10 + each % 18}" for each in random.integers(5000, 9900, 300)],
+            "salary": random.integers(2000, 9000, 300),
+            "code": [f"{each:05d}" for each in random.integers(0, 5000, 300)],
+        }
+    )
+    again = table.iloc[[7]].assign(nr=300, salary=1)
+    pd.concat([table, again]).to_csv(tmp_path / "people.csv", index=False)
+    source = read_file(str(tmp_path / "people.csv"))
+    threshold = Threshold(fdr=0.1)
+    job = jobs.fit_and_judge(source, CellMender(**SMALL), threshold, [], time.perf_counter())
+    assert "1 row may tell of a thing that another row tells of: lines 9 and 302 (but for salary)." in job.notes

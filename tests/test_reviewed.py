@@ -46,8 +46,8 @@ def test_a_level_that_reads_like_a_placeholder_may_be_what_was_meant() -> None:
 
 
 def test_a_contradiction_that_is_open_goes_before_one_that_is_explained() -> None:
-    explained = Contradiction(0, (0, 1, 2), (0.99, 0.1, 0.1), 0.99, "arithmetic", ("a",), ("p", "q", "t"))
-    still_open = Contradiction(0, (2, 3, 4), (0.1, 0.1, 0.1), 0.92, "arithmetic", ("b",), ("t", "x", "g"))
+    explained = Contradiction(((0, 0), (0, 1), (0, 2)), (0.99, 0.1, 0.1), 0.99, "arithmetic", ("a",), ("p", "q", "t"))
+    still_open = Contradiction(((0, 2), (0, 3), (0, 4)), (0.1, 0.1, 0.1), 0.92, "arithmetic", ("b",), ("t", "x", "g"))
     assert _apart([explained, still_open]) == [still_open]
 
 

@@ -101,7 +101,7 @@ def clean(
     cautious: options.CautionOptions,
     dry_run: options.DryRunOption = False,
     schema: options.SchemaOption = None,
-    rules: options.RulesOption = None,
+    ruled: options.RuleOptions,
     formats: options.FormatsOption = False,
     seed: options.SeedOption = 0,
     fail_if: options.FailIfOption = None,
@@ -124,7 +124,7 @@ def clean(
     caution, watch = cautious.caution(), options.watch_of(fail_if)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
-    fresh = options.new_mender(schema, rules, seed, device, time_limit, teller.quiet)
+    fresh = options.new_mender(schema, ruled.given(), seed, device, time_limit, teller.quiet)
     mender = fresh.set_params(decimal=decimal) if model is None else options.loaded(model, device, teller.quiet)
     mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
@@ -149,7 +149,7 @@ def fit(
     model: options.ModelOption,
     *,
     schema: options.SchemaOption = None,
-    rules: options.RulesOption = None,
+    ruled: options.RuleOptions,
     engine: options.EngineOptions,
     seed: options.SeedOption = 0,
     file: options.FileOptions,
@@ -169,7 +169,7 @@ def fit(
     asked, run = file.asked(), engine.run(device, teller.quiet)
     results.check_outputs([model], force=force)
     start = time.perf_counter()
-    mender = options.new_mender(schema, rules, seed, device, time_limit, teller.quiet)
+    mender = options.new_mender(schema, ruled.given(), seed, device, time_limit, teller.quiet)
     mender.set_params(decimal=decimal, keep_rows=keep_rows)
     with streaming.copies_for("") as copies:
         if run.engine == "ray":
@@ -338,22 +338,32 @@ def schema(table: options.TableArgument, *, file: options.FileOptions) -> None:
 
 
 @app.command()
+@options.with_groups
 def rules(
     table: options.TableArgument,
+    *,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
     export: Annotated[str | None, typer.Option(help="pandera or great-expectations, in place of YAML.")] = None,
+    schema: options.SchemaOption = None,
+    ruled: options.RuleOptions,
+    file: options.FileOptions,
+    decimal: options.DecimalOption = None,
 ) -> None:
     """Print keys, dependencies and other rules that the table shows, to be edited and given back with --rules."""
     from cellmend.files.formats import read_file
-    from cellmend.rules import EXPORTS, as_yaml, find_relations
+    from cellmend.files.places import whole_file
+    from cellmend.rules import EXPORTS, as_yaml, learn_rules
     from cellmend.settings import one_of
+    from cellmend.table.schema import Schema
 
     say_it = as_yaml if export is None else EXPORTS[one_of("export", export, tuple(EXPORTS))]
-    text = say_it(find_relations(read_file(table).table))
+    kinds, given = None if schema is None else Schema.load(schema), ruled.given()
+    text = say_it(learn_rules(read_file(table, file.asked()).table, kinds, given, decimal))
     if output == "-":
         typer.echo(text, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        with whole_file(Path(output)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 @app.command()

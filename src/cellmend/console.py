@@ -96,14 +96,20 @@ class Teller:
             self.json(job.summary() | {"written": [str(path) for path in written]})
         if findings and job.mended.found and not self.quiet and not self.as_json:
             Console().print(findings_table(job.mended.found[:SHOWN], job.source.name, job.source.line_numbers))
-        from cellmend.findings.finding import say_contradictions, say_sure
+        from cellmend.findings.finding import say_broken, say_contradictions, say_sure
 
         flagged, rows, contradictions = len(job.mended.flagged), job.source.table.num_rows, job.mended.contradictions
-        cells, by_itself = rows * job.source.table.num_columns, " by itself" if contradictions else ""
+        broken = [say_broken(job.broken_rows)] if job.broken_rows else []
+        cells, by_itself = rows * job.source.table.num_columns, " by itself" if contradictions or broken else ""
         found = say_flagged(flagged, cells, str(job.threshold), by_itself)
         sure = f"; {say_sure(job.mended.expected_false, rows)}" if flagged else ""
         made = [say_repaired(job.repaired, flagged - job.repaired, copied=copied)] if flagged else []
-        told = [f"{found}{sure}.", *made, *([say_contradictions(len(contradictions))] if contradictions else [])]
+        told = [
+            f"{found}{sure}.",
+            *made,
+            *([say_contradictions(len(contradictions))] if contradictions else []),
+            *broken,
+        ]
         self.notes([*told, *job.notes, f"Written: {', '.join(map(str, written))}. {job.seconds:.0f} s."])
 
     def repaired(self, done: Repaired, threshold: Threshold, written: Sequence[str], *, copied: bool) -> None:

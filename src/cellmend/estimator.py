@@ -72,7 +72,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     protect : columns whose cells are flagged, but never changed.
     impute : should `repair` also fill missing cells?
     schema : a Schema, or a mapping of column to kind; what it does not name is inferred.
-    rules : Rules, or their entries; relations that they do not name are not used.
+    rules : Rules, or a list of entries and of rules of one's own in plain words, such as "price > 0"; relations that
+        the entries do not name are not used, and no row may break those that are sure.
     decimal : "." or ",", the mark of decimals in columns of text; None: found out.
     device : "auto", "cpu", "cuda" or a torch device.
     random_state : an int makes fits and answers repeatable.
@@ -122,7 +123,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         protect: Sequence[str] = (),
         impute: bool = False,
         schema: Schema | Mapping[Any, Any] | None = None,
-        rules: Rules | list[dict[str, Any]] | None = None,
+        rules: Rules | Mapping[str, Any] | list[Any] | None = None,
         decimal: str | None = None,
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,

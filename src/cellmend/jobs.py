@@ -37,10 +37,13 @@ from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import describe_columns, describe_together, learn_notations, tidy, understand
 from cellmend.table.reader import check_columns
+from cellmend.table.relations.ruled import Ruled, ruled_rows
 from cellmend.table.schema import declared_kinds
-from cellmend.table.values import as_text, shortened
+from cellmend.table.twins import Twins, find_twins
+from cellmend.table.values import Ints, as_text, shortened
 
 SHOWN_LEVELS = 5  # of those that an update added
+SHOWN_TWINS = 8  # pairs of rows that say nearly the same
 
 
 # ---------------------------------------------------------------- tables in memory
@@ -75,6 +78,7 @@ class Job:
             "columns": self.source.table.num_columns,
             "flagged": len(self.mended.flagged),
             "contradictions": len(self.mended.contradictions),
+            "broken_rules": {each.rule: len(each.rows) for each in self.ruled if each.rows},
             "expected_false": round(self.mended.expected_false, 3),
             "repaired": self.repaired,
             "threshold": str(self.threshold),
@@ -88,6 +92,18 @@ class Job:
         reader = self.mender.model_.reader
         names = naming_columns(self.mended.table, reader.schema, reader.identifiers)
         return Rows(self.source.table.select(self.mended.table.names), names, self.source.line_numbers)
+
+    @cached_property
+    def ruled(self) -> list[Ruled]:
+        """The rules of the table, and the rows that break each."""
+        reader = self.mender.model_.reader
+        return ruled_rows(reader.relations, reader.kept_by_all, self.mended.table)
+
+    @property
+    def broken_rows(self) -> int:
+        """How many rows break a rule, though nothing in them is flagged."""
+        broken = {row for each in self.ruled for row in each.rows}
+        return len(broken - {finding.row for finding in self.mended.found})
 
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
@@ -114,6 +130,7 @@ class Job:
             seconds=self.seconds,
             flagged=len(self.mended.flagged),
             contradictions=len(self.mended.contradictions),
+            broken_rows=self.broken_rows,
             expected_false=self.mended.expected_false,
             repaired=self.repaired,
             settings=settings,
@@ -122,8 +139,7 @@ class Job:
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
         reader = mender.model_.reader
-        checked, rules = checked_by_itself(reader), [each.words() for each in reader.relations]
-        table = Pictured(mender.schema_, before, after, self.rows, notations, checked, rules)
+        table = Pictured(mender.schema_, before, after, self.rows, notations, checked_by_itself(reader), self.ruled)
         write_report(path, facts, table, self.mended.found)
 
 
@@ -211,6 +227,7 @@ def fit_and_judge(
     with kept_warnings() as warned:
         mended = mender.fit_mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
     learned = [*notes, *warned, *_training_notes(mender, source.table.num_rows), *_file_notes(source)]
+    learned += _twin_notes(source, mended)
     return Job(source, mender, mended, threshold, [*_column_notes(mended), *learned], time.perf_counter() - start)
 
 
@@ -249,7 +266,7 @@ def judge(
     check_columns(source.table.column_names, mender.names_ or [], source.name)
     with kept_warnings() as warned:
         mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source)]
+    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source), *_twin_notes(source, mended)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
 
 
@@ -267,6 +284,29 @@ def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job,
 def _file_notes(source: TableFile) -> list[str]:
     """What was found out of a file, in sentences."""
     return [f"{source.name}: {note}." for note in source.notes]
+
+
+def _twin_notes(source: TableFile, mended: Mended) -> list[str]:
+    """Rows that say nearly the same, in a sentence."""
+    twins = find_twins(mended.table)
+    return [about_twins(twins, source.line_numbers)] if twins else []
+
+
+def about_twins(twins: Sequence[Twins], lines: Ints | None) -> str:
+    """Which rows say nearly the same, by the lines of their file if it has any.
+
+    >>> about_twins([Twins((3, 9), ("name",)), Twins((4, 7), ())], None)
+    '2 rows may tell of a thing that another row tells of: rows 3 and 9 (but for name), 4 and 7.'
+    """
+    shown = []
+    for rows, differ in twins[:SHOWN_TWINS]:
+        one, other = rows if lines is None else (int(lines[row]) for row in rows)
+        but_for = f" (but for {', '.join(differ)})" if differ else ""
+        shown.append(f"{one} and {other}{but_for}")
+    more = ", ..." if len(twins) > SHOWN_TWINS else ""
+    many = "1 row" if len(twins) == 1 else f"{len(twins):,} rows"
+    where = f"{'rows' if lines is None else 'lines'} {', '.join(shown)}{more}"
+    return f"{many} may tell of a thing that another row tells of: {where}."
 
 
 def _column_notes(mended: Mended) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cellmend.files.layout import Asked
     from cellmend.large_jobs import Run
     from cellmend.settings import Caution, FailIf, Threshold
+    from cellmend.table.relations.rules import Rules
 
 FAILED_IF = 3  # exit code of a run that was done and found what it was to watch for
 
@@ -52,7 +53,6 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results th
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")
 ]
-RulesOption = Annotated[Path | None, typer.Option(help="YAML file with the rules that hold, see `cellmend rules`.")]
 DecisionsOption = Annotated[
     Path | None, typer.Option(help="JSON lines of what people decided about cells; it teaches.")
 ]
@@ -80,6 +80,26 @@ class FileOptions:
         if between is not None and len(between.encode()) != 1:
             raise typer.BadParameter(f"--delimiter must be one plain character; it is {self.delimiter!r}.")
         return Asked(self.sheet, self.header_row, between, self.encoding)
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """What every row keeps."""
+
+    rules: Annotated[Path | None, typer.Option(help="File with the rules that hold, see `cellmend rules`.")] = None
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help="A rule of your own that every row keeps, such as 'price > 0'; may be repeated."),
+    ] = None
+
+    def given(self) -> Rules | None:
+        """The rules of the file and of the command line; None if there are none."""
+        from cellmend.rules import read_rules
+        from cellmend.table.relations.rules import Rules
+
+        if self.rules is None and not self.rule:
+            return None
+        return (Rules() if self.rules is None else read_rules(self.rules)).and_own(self.rule or ())
 
 
 @dataclass(frozen=True)
@@ -200,17 +220,15 @@ def fail_for(reasons: list[str]) -> None:
 
 
 def new_mender(
-    schema: Path | None, rules: Path | None, seed: int, device: str, time_limit: float | None, quiet: bool
+    schema: Path | None, rules: Rules | None, seed: int, device: str, time_limit: float | None, quiet: bool
 ) -> CellMender:
-    """A model that is yet to be fitted, with the kinds of columns and the rules in these files."""
+    """A model that is yet to be fitted, with the kinds of columns in a file, and rules."""
     from cellmend.estimator import CellMender
-    from cellmend.table.relations.rules import Rules
     from cellmend.table.schema import Schema
 
     kinds = None if schema is None else Schema.load(schema)
-    kept = None if rules is None else Rules.load(rules)
     return CellMender(
-        schema=kinds, rules=kept, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet
+        schema=kinds, rules=rules, random_state=seed, device=device, time_limit=time_limit, verbose=not quiet
     )
 
 

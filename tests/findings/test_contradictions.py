@@ -12,6 +12,7 @@ from cellmend.findings.contradictions import Contradiction, find_contradictions,
 from cellmend.findings.finder import Finder
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.model.judge import Judge
+from cellmend.model.violations import given_violations
 from cellmend.settings import NO_SPANS, Threshold, fdr_cutoff
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
@@ -127,7 +128,7 @@ def test_no_cell_is_in_two_contradictions() -> None:
     table["gross"] = (table["total"] + table["tax"]).round(2)
     table.loc[7, "total"] += 35.5
     found = contradictions(table)
-    cells = [(each.row, place) for each in found for place in each.places]
+    cells = [cell for each in found for cell in each.cells]
     assert len(cells) == len(set(cells))
     assert [each.row for each in found] == [7]
 
@@ -136,10 +137,8 @@ def test_no_cell_is_in_two_contradictions() -> None:
 
 
 def one(row: int, probability: float, *suspicions: float) -> Contradiction:
-    cells = tuple(range(len(suspicions)))
-    return Contradiction(
-        row, cells, suspicions, probability, "arithmetic", ("a is not b",), ("a", "b", "c")[: len(cells)]
-    )
+    cells = tuple((row, place) for place in range(len(suspicions)))
+    return Contradiction(cells, suspicions, probability, "arithmetic", ("a is not b",), ("a", "b", "c")[: len(cells)])
 
 
 def test_fdr_counts_a_contradiction_once() -> None:
@@ -285,3 +284,49 @@ def test_the_published_model_knows_no_contradictions(broken: pd.DataFrame) -> No
     mended = CellMender(**PAPER | SMALL).fit(broken).mend(broken, suspicion=0.9)
     assert mended.contradictions == []
     assert all(each.contradiction is None for each in mended.found)
+
+
+# ---------------------------------------------------------------- of rules that are sure, and of several rows
+
+
+def of_rules(rules: list[str], **doubts: float) -> list[Contradiction]:
+    """Of a small table that breaks these rules in row 0, and stands twice in rows 0 and 1."""
+    table = pd.DataFrame({"a": [5, 5, 1], "b": [4, 6, 2], "c": [3, 7, 3]})
+    reader, read = TableReader.fit(read_frame(table), None, rules)
+    suspicion = np.full(table.shape, DOUBT)
+    for name, doubt in doubts.items():
+        suspicion[:, table.columns.get_loc(name)] = doubt
+    return find_contradictions(reader.relations, read, given_violations(suspicion, read.violations))
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_cells_that_break_a_sure_rule_together_contradict_each_other_however_right_they_look() -> None:
+    (found,) = of_rules(["b >= a"])
+    assert (found.row, found.names, found.cause) == (0, ("a", "b"), "rule")
+    assert found.reason == "b is 4 and a is 5; the rule is b >= a. One of a and b is wrong"
+    assert found.suspicions == pytest.approx((0.5, 0.5), abs=0.01)
+    assert found.flagged_from(0.999)
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_sure_rules_that_share_a_cell_are_one_contradiction_so_that_none_is_lost() -> None:
+    (found,) = of_rules(["b >= a", "c >= b"])
+    assert found.names == ("a", "b", "c")
+    assert "the rule is b >= a; c is 3 and b is 4; the rule is c >= b. One of a, b and c is wrong" in found.reason
+
+
+@pytest.mark.filterwarnings("ignore::cellmend.errors.SchemaWarning")
+def test_what_stands_twice_is_a_contradiction_of_both_rows() -> None:
+    (found,) = of_rules(["a unique"])
+    assert found.cells == ((0, 0), (1, 0))
+    assert found.reason == "a is 5 in 2 rows; the rule is a unique. One of these 2 cells of 2 rows is wrong"
+
+
+def test_of_several_rows_one_explains_what_stands_twice_only_if_the_others_are_hardly_suspicious() -> None:
+    def twice(*suspicions: float) -> Contradiction:
+        return Contradiction(((3, 0), (8, 0)), suspicions, 0.97, "key", ("a is 5 in 2 rows",), ("a", "a"))
+
+    assert twice(0.5, 0.5).flagged_from(0.5)
+    assert twice(0.6, 0.4).flagged_from(0.5)
+    assert not twice(0.96, 0.01).flagged_from(0.5)
+    assert not twice(0.5, 0.5).flagged_from(0.98)

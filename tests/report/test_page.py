@@ -23,6 +23,7 @@ from cellmend.report.page import Facts, write_report
 from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
 from cellmend.table.kinds import infer_schema
+from cellmend.table.relations.ruled import Ruled
 from cellmend.table.schema import Column, Schema
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>&amp;\u2028'\""
@@ -208,9 +209,23 @@ def test_columns_that_no_model_knows_are_listed_with_what_they_are_checked_for(p
 def test_rules_are_listed_as_far_as_one_would_read_them(path: Path) -> None:
     table = pa.table({"x": [1.5, 2.5]})
     facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [])
-    rules = [f"rule {number}" for number in range(40)]
+    rules = [Ruled(f"rule {number}", (), ()) for number in range(40)]
     write_report(path, facts, Pictured(infer_schema(table), table, table, Rows(table), rules=rules), [])
-    assert {"rule 0", "rule 29", "10 more rules"} <= set(Page(path).words)
+    assert {"Rules that all rows keep", "rule 0", "rule 29", "10 more rules"} <= set(Page(path).words)
+
+
+def test_rows_that_break_a_rule_are_listed_by_their_lines_and_no_rule_is_kept_that_is_broken(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5, -1.0] * 30, HOSTILE: ["a"] * 90})
+    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [], broken_rows=60)
+    rules = [Ruled("x > 0", ("x",), tuple(range(2, 90, 3)), sure=True), Ruled(HOSTILE, (HOSTILE,), tuple(range(60)))]
+    rows = Rows(table, (), np.arange(90) + 2)
+    write_report(path, facts, Pictured(infer_schema(table), table, table, rows, rules=rules), [])
+    page = Page(path)
+    assert {"x > 0 (30 rows, and you say that all keep it)", "line 4: x is -1", "line 91: x is -1"} <= set(page.words)
+    assert "20 more rows" in page.words
+    assert "Rules that all rows keep" not in page.words
+    assert "None of 180 cells looks wrong by itself. In 60 rows without a finding a rule is broken" in page.text
+    assert page.open == []
 
 
 # ---------------------------------------------------------------- nothing of the table is run

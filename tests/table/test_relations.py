@@ -18,6 +18,7 @@ from cellmend.table.readtable import ReadTable, Suspect, read_typed
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
 from cellmend.table.relations.coding import code_column
+from cellmend.table.relations.ruled import ruled_rows
 
 SEEDS = st.integers(0, 10_000)
 
@@ -239,3 +240,50 @@ def test_a_slip_that_may_mean_several_values_counts_for_none_of_them() -> None:
     ]
     coded = code_column(table.with_suspects(slips), "number")
     assert [coded.values[code] if code >= 0 else None for code in coded.codes] == ["10006", "10008", None, "10006"]
+
+
+def copied_keys(*, is_sorted: bool, text: bool) -> tuple[list[list[int]], float]:
+    """The rows of each violation of a key of which row 70 holds a copy of row 20, and how probable it is."""
+    random = np.random.default_rng(0)
+    ids = np.arange(400) * 3 if is_sorted else random.permutation(400) * 3
+    ids[70] = ids[20]
+    frame = pd.DataFrame({"id": [f"A-{i:05d}" for i in ids] if text else ids, "x": random.normal(size=400)})
+    table, relations = table_of(frame)
+    violations = relate(table, relations).violations
+    assert {each.cause for each in violations} == {"key"}
+    return [[row for row, _ in each.cells] for each in violations], violations[0].chance
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_of_a_key_that_stands_twice_the_row_out_of_order_is_named_and_elsewhere_both(text: bool) -> None:
+    assert copied_keys(is_sorted=True, text=text)[0] == [[70]]
+    rows, chance = copied_keys(is_sorted=False, text=text)
+    assert rows == [[20, 70]]
+    assert chance > 0.9
+
+
+def test_numbers_that_stand_twice_by_chance_or_as_ties_are_no_copies() -> None:
+    random = np.random.default_rng(0)
+    drawn = pd.DataFrame({"zip": random.integers(10_000, 99_999, 400), "x": random.normal(size=400)})
+    assert relate(*table_of(drawn)).violations == ()
+    ranks = pd.DataFrame({"rank": [*range(1, 51), *range(50, 400)], "x": random.normal(size=400)})
+    assert relate(*table_of(ranks)).violations == ()
+
+
+def test_a_key_that_was_learned_without_copies_names_those_of_a_newer_table() -> None:
+    random = np.random.default_rng(0)
+    ids = random.permutation(400)
+    _, relations = table_of(pd.DataFrame({"id": ids, "x": random.normal(size=400)}))
+    newer = ids + 400
+    newer[70] = newer[20]
+    table, _ = table_of(pd.DataFrame({"id": newer, "x": random.normal(size=400)}))
+    (found,) = relate(table, relations).violations
+    assert [row for row, _ in found.cells] == [20, 70]
+
+
+def test_what_hardly_ever_comes_twice_by_chance_is_not_listed_as_a_rule() -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": random.permutation(400), "total": random.integers(0, 90_000, 400) / 100})
+    table, relations = table_of(frame)
+    assert {each.columns for each in relations} == {("id",), ("total",)}
+    assert [each.rule for each in ruled_rows(relations, (), table)] == ["id is different in every row"]

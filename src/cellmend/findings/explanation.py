@@ -75,7 +75,7 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
     if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
-    said = why if why.startswith(f"{name} is ") else f"{name} is {shortened(value)}; {why}"
+    said = why if f"{name} is " in why.partition(";")[0] else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)
     return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
 
@@ -88,16 +88,25 @@ def _cause(verdict: Verdict) -> str:
         told = [each.cause for each in verdict.suspects if best.meant in each.meant]
         slips = [cause for cause in told if cause in SLIP_NAMES]
         found = [*slips, *([CAUSES[best.source]] if best.source in CAUSES else []), *told]
+    found += [each.cause for each in verdict.suspects if each.cause == named.RULE]
     return found[0] if found else OF_FAMILIES[verdict.family][0]
 
 
 def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
-    """Why the cell looks wrong."""
+    """Why the cell looks wrong: the rules that it breaks, and all other evidence."""
+    broken = [*dict.fromkeys(each.reason for each in verdict.suspects if each.cause == named.RULE)]
+    why = _why_unruled(verdict, words, expected, column)
+    is_all = broken and why in (OF_FAMILIES[verdict.family][1], *broken)
+    return "; ".join(broken if is_all else [*broken, why])
+
+
+def _why_unruled(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
+    """Why the cell looks wrong by all but rules."""
     best = verdict.best if verdict.chance >= WORTH_NAMING else None
     if best is not None and best.because:
         return best.because
     meant = () if best is None else (best.meant,)
-    said = next((each.reason for each in verdict.suspects if each.meant[:1] == meant), "")
+    said = next((s.reason for s in verdict.suspects if s.meant[:1] == meant and s.cause != named.RULE), "")
     if said:
         return said
     by_row = verdict.family in ("valid", "number") or best is not None

@@ -17,7 +17,7 @@ from cellmend.findings.expectation import Expectation, expect, log_fits, with_re
 from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
-from cellmend.findings.keeping import in_keeping
+from cellmend.findings.keeping import breaking, breaking_texts, in_keeping, keeping_rules, with_arrow
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
@@ -25,8 +25,10 @@ from cellmend.model.judge import Judge, seen_of
 from cellmend.posterior.meant import Hypothesis
 from cellmend.settings import Threshold
 from cellmend.table.causes.named import DEFAULT
-from cellmend.table.readtable import Suspect
+from cellmend.table.frames import read_frame
+from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.relations.arithmetic import Arithmetic
+from cellmend.table.relations.sure import without_sure
 from cellmend.table.texts import Unread
 from cellmend.table.values import Bools, Floats
 
@@ -45,8 +47,11 @@ class Finder:
         suspicion = self.judge.suspicion(encoded)
         contradictions = self._contradictions(encoded, suspicion)
         least = threshold.cutoff(suspicion, spans_of(contradictions))
-        cells = self.find(encoded, suspicion, suspicion >= least)
         contradictions = [each for each in contradictions if each.flagged_from(least)]
+        flagged = suspicion >= least
+        for each in contradictions:  # nothing tells which of its cells is wrong
+            flagged[tuple(np.array(each.cells).T)] = False
+        cells = self.find(encoded, suspicion, flagged)
         found, contradictions = with_contradictions(cells, contradictions, encoded.table, threshold.top)
         repaired = self.repair(encoded, found, impute=impute)
         return Mended(encoded.table, suspicion, found, repaired, contradictions)
@@ -55,7 +60,9 @@ class Finder:
         """Cells of which one is wrong, whichever; none where the network speaks alone."""
         if not self.judge.weighs(encoded):
             return []
-        return find_contradictions(self.judge.model.reader.relations, encoded.table, suspicion)
+        reader = self.judge.model.reader
+        told = without_sure(reader.relations, reader.sure)  # the others are violations
+        return find_contradictions(told, encoded.table, suspicion)
 
     def find(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Finding]:
         """The flagged cells (N, all columns) with reasons, the most suspicious first."""
@@ -66,7 +73,8 @@ class Finder:
             every = self._expectations(encoded, suspicion, flagged)
             found = [explain_by_network(each, float(suspicion[cell]), words) for cell, each in every.items()]
             found.sort(key=lambda each: -each.suspicion)
-            return [left_as_found(each, 0.0, settings.protect) for each in found]
+            found = [left_as_found(each, 0.0, settings.protect) for each in found]
+            return keeping_rules(found, words, self.judge.model.reader.kept_by_all)
         decided = self.judge.decided(encoded, suspicion, flagged)
         verdicts = self._verdicts(encoded, suspicion, flagged, words)
         told = [(each, decided.get((each.row, each.place))) for each in verdicts]
@@ -74,6 +82,7 @@ class Finder:
         found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
         rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
         found = in_keeping(found, table, rules)
+        found = keeping_rules(found, words, self.judge.model.reader.kept_by_all)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
     def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
@@ -94,9 +103,22 @@ class Finder:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
         collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
-        found = [collected.of(cell) for cell in asked]
+        found = self._keeping_rules(encoded, asked, [collected.of(cell) for cell in asked])
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)
+
+    def _keeping_rules(
+        self, encoded: EncodedTable, asked: Sequence[Asked], hypotheses: Sequence[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Of the hypotheses about each cell those that break no sure rule of its column."""
+        rules, table, meant = self.judge.model.reader.kept_by_all, encoded.table, dict[int, set[str]]()
+        for cell, own in zip(asked, hypotheses, strict=True) if rules else ():
+            meant.setdefault(cell.place, set()).update(each.meant for each in own)
+        broken = {at: breaking_texts(table, table.names[at], sorted(texts), rules) for at, texts in meant.items()}
+        return [
+            [each for each in own if each.meant not in broken.get(cell.place, ())]
+            for cell, own in zip(asked, hypotheses, strict=True)
+        ]
 
     def asked(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools) -> list[Asked]:
         """The flagged cells, (N, all columns), with what experts and the network say of each."""
@@ -152,8 +174,19 @@ class Finder:
         protected = {*self.judge.settings.protect, *unread}
         gaps[:, [column.name in protected for column in self.encoder.columns]] = False
         filled = replace(table, frame=replace(table.frame, native=repaired))
-        writers = Wording(table, self.encoder).writers()
-        return self.encoder.replace(filled, torch.cat(values).numpy(), gaps, writers)
+        return self._filled(filled, torch.cat(values).numpy(), gaps)
+
+    def _filled(self, table: ReadTable, values: Floats, gaps: Bools) -> Any:
+        """The table with these values in the gaps, (N, D) both, but for those that would break a rule."""
+        rules, writers = self.judge.model.reader.kept_by_all, Wording(table, self.encoder).writers()
+        while True:
+            filled = self.encoder.replace(table, values, gaps, writers)
+            told = breaking(with_arrow(table, read_frame(filled).select(table.names).arrow), rules) if rules else {}
+            places = {position: at for at, position in enumerate(self.encoder.positions)}
+            broken = [(row, places[place]) for row, place in told if place in places and gaps[row, places[place]]]
+            if not broken:
+                return filled
+            gaps[tuple(np.array(broken).T)] = False
 
     def reconstruct(self, encoded: EncodedTable) -> Any:
         """The user's table with every modelled cell as the clean component sees it."""

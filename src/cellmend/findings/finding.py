@@ -107,6 +107,16 @@ def say_contradictions(number: int) -> str:
     return f"In {number:,} {'place' if number == 1 else 'places'} cells contradict each other: one of them is wrong."
 
 
+def say_broken(rows: int) -> str:
+    """In how many rows a rule is broken, and that is all that is known.
+
+    >>> say_broken(40)
+    'In 40 rows without a finding a rule is broken: exceptions, or errors that nothing else tells of.'
+    """
+    where = f"In {rows:,} {'row' if rows == 1 else 'rows'} without a finding"
+    return f"{where} a rule is broken: exceptions, or errors that nothing else tells of."
+
+
 def say_sure(expected_false: float, rows: int) -> str:
     """How many of the flagged cells may be right, and how far that can be told.
 
@@ -137,10 +147,10 @@ def with_contradictions(
 
 def _lines(contradiction: Contradiction, table: ReadTable) -> list[Finding]:
     """One for each cell of a contradiction; none has a repair."""
-    row, cells = contradiction.row, zip(contradiction.names, contradiction.suspicions, strict=True)
+    each, reason = contradiction, contradiction.reason
     return [
-        Finding(row, name, table.cell(row, name), own, None, None, None, contradiction.reason, contradiction.cause)
-        for name, own in cells
+        Finding(row, name, table.cell(row, name), own, None, None, None, reason, each.cause)
+        for (row, _), name, own in zip(each.cells, each.names, each.suspicions, strict=True)
     ]
 
 

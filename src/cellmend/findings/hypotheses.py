@@ -19,6 +19,7 @@ from cellmend.posterior.known import Coded
 from cellmend.posterior.meant import FIGURES, Hypothesis, Spellings, figures_of, told_by_pairs
 from cellmend.posterior.posterior import Posterior
 from cellmend.posterior.weigher import OF_CELL, RepairWeigher
+from cellmend.table.causes.named import RULE
 from cellmend.table.readtable import Suspect
 from cellmend.table.values import Floats, Ints, as_text
 
@@ -89,7 +90,7 @@ class Hypotheses:
     @staticmethod
     def _of_experts(cell: Asked) -> Iterator[Hypothesis]:
         for suspect in cell.suspects:
-            source = "relation" if suspect.cause in RELATIONS else "slip"
+            source = "relation" if suspect.cause in (*RELATIONS, RULE) else "slip"
             for meant in suspect.meant[:3]:
                 because = suspect.reason if meant == suspect.meant[0] else f"probably {meant}"
                 yield Hypothesis(meant, source, because, suspect.suspicion)

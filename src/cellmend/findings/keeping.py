@@ -1,4 +1,5 @@
-"""Repairs in keeping with the arithmetic of their rows: no order is repaired to a day after its delivery."""
+"""Repairs in keeping with the arithmetic of their rows, and with what a person says that all rows keep: no order is
+repaired to a day after its delivery."""
 
 from __future__ import annotations
 
@@ -10,13 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from cellmend.findings.finding import Finding
-from cellmend.findings.wording import held_as
+from cellmend.findings.wording import Wording, held_as
 from cellmend.table.causes.named import DECIDED
+from cellmend.table.frames import write_arrow
+from cellmend.table.notation import understand
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations.arithmetic import Arithmetic
 from cellmend.table.relations.formulas import ORDER
 from cellmend.table.relations.quantities import Quantity, numbers_of, writer
-from cellmend.table.values import shortened
+from cellmend.table.relations.stated import Stated
+from cellmend.table.relations.sure import violations_of
+from cellmend.table.values import family, shortened
 
 Repaired = dict[tuple[int, str], int]  # by row and column, the place of a finding that has a repair
 
@@ -45,6 +50,57 @@ def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arith
                 told, place = _solved(rule, cell[1], values, at) if len(own) == 1 else None, repaired[cell]
                 changed[place] = _as_told(changed[place], rule, told, table, quantities[cell[1]])
     return changed
+
+
+def keeping_rules(found: Sequence[Finding], words: Wording, rules: Sequence[Stated]) -> list[Finding]:
+    """The findings without repairs of cells that would break a rule which every row keeps, alone or with others.
+
+    Repairs that a person gave stay.
+    """
+    kept, table, broken = list(found), words.table, {0: ""}
+    while rules and broken:
+        places = {
+            (each.row, table.names.index(each.column)): at
+            for at, each in enumerate(kept)
+            if each.repair is not None and each.cause != DECIDED
+        }
+        after = with_arrow(table, write_arrow(table.arrow, words.changes(kept))) if places else table
+        told = breaking(after, rules) if places else {}
+        broken = {at: told[cell] for cell, at in places.items() if cell in told}
+        for at, rule in broken.items():
+            each = kept[at]
+            reason = f"{each.reason}. Abstained: {shortened(each.repair)} would break the rule {rule}"
+            kept[at] = replace(each, repair=None, reason=reason)
+    return kept
+
+
+def breaking(table: ReadTable, rules: Sequence[Stated]) -> dict[tuple[int, int], str]:
+    """The cells of a table that break a rule, alone or with others, and which."""
+    violations = violations_of(rules, table, rows_alone=table.rows_alone)
+    return {cell: each.rule for each in violations for cell in each.cells}
+
+
+def breaking_texts(table: ReadTable, name: str, texts: Sequence[str], rules: Sequence[Stated]) -> set[str]:
+    """Which texts would break a rule of their column alone if they stood in it."""
+    rules, type_ = (
+        [each for each in rules if each.by_row and each.columns == (name,)],
+        table.arrow.schema.field(name).type,
+    )
+    if not rules or family(type_) not in ("text", "number"):
+        return set()
+    held = [held_as(table, table.names.index(name), text) for text in texts]
+    if family(type_) == "number":
+        held = [float(each) if isinstance(each, int | float) else None for each in held]
+    arrow = pa.table({name: pa.array(held)})
+    notations = {name: table.notations[name]} if name in table.notations else {}
+    tried = ReadTable(replace(table.frame, arrow=arrow), understand(arrow, notations), notations)
+    return {texts[row] for rule in rules for each in rule.violations(tried) for row, _ in each.cells}
+
+
+def with_arrow(table: ReadTable, arrow: pa.Table) -> ReadTable:
+    """The table with other cells."""
+    frame = replace(table.frame, arrow=arrow)
+    return ReadTable(frame, understand(arrow, table.notations), table.notations, rows_alone=table.rows_alone)
 
 
 def _repaired_values(

@@ -76,7 +76,7 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
     if settings.schema is not None:
         plain["schema"] = Schema.of(settings.schema).to_dict()
     if settings.rules is not None:
-        plain["rules"] = Rules.of(settings.rules).to_list()
+        plain["rules"] = Rules.of(settings.rules).to_json()
     return plain | {"device": str(settings.device), "protect": list(settings.protect)}
 
 

@@ -20,6 +20,7 @@ from cellmend.model.model import Model, Weighing
 from cellmend.model.network import Alpha, Bound
 from cellmend.model.published import cell_nll, cell_pi, cell_pi_clamped, judge_whole_rows, lower_bound, reconstruct
 from cellmend.model.suspicion import ErrorRates, hiding_alpha, log_odds, suspicion_alone, suspicion_log_odds
+from cellmend.model.violations import SUREST, after_violations, given_violations
 from cellmend.model.voice import Voice
 from cellmend.posterior.experts import odds_of_their_own
 from cellmend.posterior.firstlook import Seen
@@ -32,7 +33,6 @@ from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.schema import IGNORE
 
-SUREST = 1 - 1e-9  # suspicion that has a finite score
 Floats = NDArray[np.float64]
 Score = Callable[[Evidence, Cells], Tensor]  # of each cell, (B, D)
 
@@ -97,6 +97,7 @@ class Judge:
         found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
         asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
         found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
+        found = after_violations(found, encoded.table.violations)
         judged = Judged(encoded.table, found.suspicion, figures, found, weighing.first_look.portrait)
         self._last = encoded, judged
         return judged
@@ -278,7 +279,10 @@ class Judge:
 
     def _as_taught(self, judged: Judged) -> Floats:
         """The suspicion (N, all columns) after people's decisions, if there are any."""
-        return judged.suspicion if self.model.taught is None else self.model.taught.revise(judged)
+        if self.model.taught is None:
+            return judged.suspicion
+        revised = self.model.taught.revise(judged)
+        return revised if judged.posterior is None else given_violations(revised, judged.table.violations, least=0.0)
 
 
 def published_rates(alpha: float) -> ErrorRates:

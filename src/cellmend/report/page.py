@@ -16,13 +16,12 @@ from markupsafe import Markup
 
 from cellmend import __version__
 from cellmend.files.places import whole_file
-from cellmend.findings.finding import FEW_ROWS, Finding, say_contradictions, say_sure
+from cellmend.findings.finding import FEW_ROWS, Finding, say_broken, say_contradictions, say_sure
 from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
 from cellmend.report.markup import counted, cut
 from cellmend.report.portrait import Pictured, portraits
-
-RULES = 30  # that are listed at most
+from cellmend.report.rules import rules_shown
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Facts:
     settings: Mapping[str, str]
     notes: Sequence[str]
     contradictions: int = 0
+    broken_rows: int = 0  # that break a rule, though nothing in them is flagged
 
 
 def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[Finding]) -> None:
@@ -60,8 +60,7 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         causes=causes_of(findings) if findings else "",
         kinds=kinds_of(table.schema, table.checked),
         without_model=without_model(table.schema, table.checked),
-        rules=table.rules[:RULES],
-        more_rules=max(0, len(table.rules) - RULES),
+        rules=rules_shown(table.rules, table.rows),
         style=style,
         script=script,
         script_sum=b64encode(sha256(script.encode()).digest()).decode(),
@@ -94,14 +93,16 @@ def headline(facts: Facts, rows: int, columns: int) -> str:
     """What was found, in a sentence or two."""
     cells = rows * columns
     contradictions = f" {say_contradictions(facts.contradictions)}" if facts.contradictions else ""
+    rules = f" {say_broken(facts.broken_rows)}" if facts.broken_rows else ""
     if not facts.flagged:
-        return f"None of {counted(cells, 'cell')} looks wrong{' by itself' if contradictions else ''}.{contradictions}"
+        by_itself = " by itself" if contradictions or rules else ""
+        return f"None of {counted(cells, 'cell')} looks wrong{by_itself}.{contradictions}{rules}"
     left = facts.flagged - facts.repaired
     kept = f", {left:,} {_be(left)} left as found" if left else ""
     return (
         f"{facts.flagged:,} of {counted(cells, 'cell')} {'looks' if facts.flagged == 1 else 'look'} wrong; "
         f"{say_sure(facts.expected_false, rows)}. "
-        f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}.{contradictions}"
+        f"{facts.repaired:,} {_be(facts.repaired)} repaired{kept}.{contradictions}{rules}"
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cellmend.findings.finding import Finding
 from cellmend.report.rows import Rows
 from cellmend.table.numbers import Numbers
+from cellmend.table.relations.ruled import Ruled
 from cellmend.table.schema import IGNORE, Column, Schema
 from cellmend.table.texts import Notation
 from cellmend.table.values import family, level_text, plain, readable
@@ -30,7 +31,7 @@ class Pictured:
     rows: Rows  # as they stand in the file
     notations: Mapping[str, Notation] = field(default_factory=dict)  # how columns write their values
     checked: Mapping[str, str] = field(default_factory=dict)  # what columns are checked for without a model
-    rules: Sequence[str] = ()  # that the rows keep, in words
+    rules: Sequence[Ruled] = ()  # and the rows that break each
 
 
 @dataclass(frozen=True)

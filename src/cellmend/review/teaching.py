@@ -212,10 +212,14 @@ def heed(mender: CellMender, verdicts: Mapping[str, str]) -> None:
     from cellmend.table.relations.rules import Rules
 
     reader = mender.model_.reader
-    kept = [rule for rule in Rules.told_by(reader.relations).rules if verdicts.get(rule.rule) != "struck"]
-    rules = Rules(tuple(replace(rule, sure=verdicts.get(rule.rule) == "confirmed") for rule in kept))
+    told = Rules.told_by(reader.relations, reader.sure)
+    kept = [rule for rule in told.rules or () if verdicts.get(rule.rule) != "struck"]
+    rules = Rules(
+        tuple(replace(rule, sure=rule.sure or verdicts.get(rule.rule) == "confirmed") for rule in kept), told.own
+    )
     relations = tuple(rules.choose(reader.relations))
-    mender.model_ = replace(mender.model_, reader=replace(reader, relations=relations))
+    sure = rules.sure(relations, [column.name for column in reader.schema])
+    mender.model_ = replace(mender.model_, reader=replace(reader, relations=relations, sure=sure))
 
 
 def asked_rows(rows: int, flagged: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -29,14 +30,16 @@ from cellmend.table.packing import pack
 from cellmend.table.readtable import ReadTable
 from cellmend.table.relations import learn_relations, relate, relations_from_json, relations_to_json
 from cellmend.table.relations.base import Relation
-from cellmend.table.relations.rules import Rules
+from cellmend.table.relations.rules import Rules, refuse_unfit
+from cellmend.table.relations.stated import Stated, parse
+from cellmend.table.relations.sure import kept_by_all
 from cellmend.table.schema import DATE, IGNORE, Column, Schema, declared_kinds
 from cellmend.table.texts import Notation
 
 MOST_COLUMNS = 1000  # that are learned from
 
 Given = Schema | Mapping[Any, Any] | None  # what a user says of the columns
-GivenRules = Rules | Sequence[Mapping[str, Any]] | None  # and of how they belong together
+GivenRules = Rules | Mapping[str, Any] | Sequence[Any] | None  # and of how they belong together
 
 
 class Understood(NamedTuple):
@@ -93,6 +96,7 @@ class TableReader:
     notations: Notations
     checks: Checks
     relations: tuple[Relation, ...] = ()
+    sure: tuple[str, ...] = ()  # rules that every row keeps, as a person says, in plain words
     adapted: tuple[str, ...] = ()  # columns that are read in another notation than the one learned
 
     @classmethod
@@ -107,11 +111,14 @@ class TableReader:
         found = understand_columns(frame.arrow, given, are_numbers=frame.is_array, decimal=decimal)
         table = ReadTable(frame, found.table, found.notations)
         names = None if frame.is_array else frame.arrow.column_names
+        given_rules = Rules() if rules is None else Rules.of(rules)
+        refuse_unfit(given_rules, table)
         checks = learn_checks(table, found.schema)
         checked = check(table, checks)
-        learned = learn_relations(checked, found.schema)
-        relations = tuple(learned if rules is None else Rules.of(rules).choose(learned))
-        return cls(names, found.schema, found.notations, checks, relations), relate(checked, relations)
+        relations = tuple(given_rules.choose(learn_relations(checked, found.schema)))
+        sure = given_rules.sure(relations, table.names)
+        reader = cls(names, found.schema, found.notations, checks, relations, sure)
+        return reader, relate(checked, relations, reader.kept_by_all)
 
     def read(self, frame: Frame, *, rows_alone: bool = False) -> ReadTable:
         """A table as this reader understands it.
@@ -128,7 +135,15 @@ class TableReader:
         understood = understand(frame.arrow, notations)
         adapted = frozenset(reader.adapted)
         table = ReadTable(frame, understood, notations, otherwise=otherwise, adapted=adapted, rows_alone=rows_alone)
-        return relate(check(table, reader.checks, rows_alone=rows_alone), self.relations, rows_alone=rows_alone)
+        checked = check(table, reader.checks, rows_alone=rows_alone)
+        return relate(checked, self.relations, self.kept_by_all, rows_alone=rows_alone)
+
+    @cached_property
+    def kept_by_all(self) -> tuple[Stated, ...]:
+        """The rules that every row keeps, as a person says."""
+        kept, columns = map(kept_by_all, self.relations), [column.name for column in self.schema]
+        shown = {each.words(): each for each in kept}
+        return tuple(shown[each] if each in shown else parse(each, columns) for each in self.sure)
 
     def adapted_to(self, table: pa.Table) -> tuple[TableReader, dict[str, str]]:
         """Adapt the reader to the notation of a table; return it, and a sentence about each changed column."""
@@ -162,6 +177,7 @@ class TableReader:
             "checks": pack(self.checks),
             "names": self.names,
             "relations": relations_to_json(self.relations),
+            "sure": list(self.sure),
         }
 
     @classmethod
@@ -169,7 +185,8 @@ class TableReader:
         """The opposite of to_json."""
         schema, checks = Schema.from_dict(entries["schema"]), Checks.from_json(entries["checks"])
         relations = relations_from_json(entries.get("relations", ()))  # models of before have none
-        return cls(entries["names"], schema, notations_from_json(entries["readers"]), checks, relations)
+        notations, sure = notations_from_json(entries["readers"]), tuple(entries.get("sure", ()))
+        return cls(entries["names"], schema, notations, checks, relations, sure)
 
     def _notations_for(self, frame: Frame, *, rows_alone: bool) -> dict[str, Notation]:
         """As learned; a column that had a type of its own and comes as text is read as its kind says."""

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cellmend.table.causes.named import RULE
 from cellmend.table.frames import Frame, read_frame
 from cellmend.table.texts import Notation
 from cellmend.table.values import Bools, Floats, as_text, family, plain, shortened
@@ -40,6 +41,22 @@ class Suspect:
 
 
 @dataclass(frozen=True)
+class Violation:
+    """Cells that together break what every row keeps: one of them at least is wrong, however little each looks so."""
+
+    rule: str  # in plain words
+    cells: tuple[tuple[int, int], ...]  # row, and place of the column
+    said: str  # what stands there
+    meant: str | None = None  # what the rule says in place of the last cell
+    chance: float = 1.0  # that one of them is wrong; less where a table shows the rule, and nobody says that it is sure
+    cause: str = RULE
+
+    @property
+    def reason(self) -> str:
+        return f"{self.said}; the rule is {self.rule}" if self.cause == RULE else self.said
+
+
+@dataclass(frozen=True)
 class ReadTable:
     """The user's table, and the same with text as the numbers or dates that it says."""
 
@@ -47,6 +64,7 @@ class ReadTable:
     understood: pa.Table  # NaN where a number or a date should stand and does not; null where nothing does
     notations: Mapping[str, Notation]  # how columns of text and dates were understood
     suspects: tuple[Suspect, ...] = ()
+    violations: tuple[Violation, ...] = ()  # of rules that a person calls sure, and of keys
     vouched: Mapping[int, Floats] = field(default_factory=dict)  # by column, of the suspicion is left (N,)
     otherwise: Mapping[str, str] = field(default_factory=dict)  # columns written otherwise than learned, and how
     adapted: frozenset[str] = frozenset()  # columns that are read in another notation than the one learned

@@ -11,6 +11,7 @@ POINT, UNLIKE_ROW = "point", "unlike its row"
 SEVERAL, SPELLING, TRUNCATED = "several", "spelling", "truncated"
 SIGN, NUMBER, DEPENDENCY = "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
+RULE = "rule"
 
 MEANINGS: Mapping[str, str] = {
     "inserted": "a letter too many",
@@ -41,6 +42,7 @@ MEANINGS: Mapping[str, str] = {
     "sequence": "it does not go with the rows before and after it",
     KEY: "an identifier that was copied into another row",
     POINT: "the decimal point moved",
+    RULE: "it breaks a rule that a person gave or called sure",
     DECIDED: "a person said that it is wrong",
     TAUGHT: "like cells of which a person said that they are wrong",
     UNLIKE_ROW: "nothing but the rest of its row speaks against it",

@@ -19,6 +19,8 @@ from cellmend.table.relations.discovery import learn_dependencies
 from cellmend.table.relations.keys import Key, learn_keys
 from cellmend.table.relations.sequences import Series, learn_sequences
 from cellmend.table.relations.sources import Sources, learn_sources
+from cellmend.table.relations.stated import Stated
+from cellmend.table.relations.sure import suspects_of, violations_of, without_sure
 from cellmend.table.schema import IGNORE, Schema
 
 SORTS: tuple[type[Any], ...] = (Arithmetic, Constant, Dependency, Key, Series, Sources)
@@ -39,20 +41,28 @@ def learn_relations(table: ReadTable, schema: Schema) -> list[Relation]:
 
 
 @np.errstate(all="ignore")
-def relate(table: ReadTable, relations: Sequence[Relation], *, rows_alone: bool = False) -> ReadTable:
-    """The table with the cells that break a relation among its suspects.
+def relate(
+    table: ReadTable, relations: Sequence[Relation], sure: Sequence[Stated] = (), *, rows_alone: bool = False
+) -> ReadTable:
+    """The table with the cells that break a relation among its suspects, and with those that break a rule that every
+    row keeps.
 
-    With `rows_alone` sequences keep silent: they compare a row with its neighbours, which may lie in another piece.
+    With `rows_alone` sequences keep silent: they compare a row with its neighbours, which may lie in another piece; so
+    do rules that compare rows.
     """
+    violations = violations_of(sure, table, rows_alone=rows_alone)
     whole, table = table, table.without_suspects
     relations = [each for each in relations if set(each.columns) <= set(table.names)]  # an array has no names
     dependencies = [each for each in relations if isinstance(each, Dependency)]  # which are weighed together
     formulas = [each for each in relations if isinstance(each, Arithmetic)]  # likewise
     found = [*dependency_suspects(dependencies, table), *arithmetic_suspects(formulas, table)]
+    for relation in without_sure(relations, {each.words() for each in sure}) if not rows_alone else ():
+        violations += tuple(relation.violations(table)) if isinstance(relation, Key) else ()
     for relation in relations:
         if isinstance(relation, Constant | Key | Sources) or (isinstance(relation, Series) and not rows_alone):
             found += relation.suspects(table)
-    return replace(whole.with_suspects(_without_twins(found, table)), vouched=vouched_cells(formulas, table))
+    suspected = whole.with_suspects([*_without_twins(found, table), *suspects_of(violations)])
+    return replace(suspected, violations=violations, vouched=vouched_cells(formulas, table))
 
 
 def _without_twins(found: Sequence[Suspect], table: ReadTable) -> list[Suspect]:

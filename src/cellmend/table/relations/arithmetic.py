@@ -39,10 +39,10 @@ class Arithmetic:
     def columns(self) -> tuple[str, ...]:
         return self.formula.columns
 
-    def breaks(self, table: ReadTable) -> Breaks:
-        """The rows that clearly break it."""
+    def breaks(self, table: ReadTable, times: float = CLEARLY) -> Breaks:
+        """The rows that clearly break it, or miss it by so many times what it allows."""
         values = {name: numbers_of(table, name) for name in self.columns}
-        rows = np.flatnonzero(self.formula.misses(values) > CLEARLY * self.formula.slack(values))
+        rows = np.flatnonzero(self.formula.misses(values) > times * self.formula.slack(values))
         tells = len(self.formula.parts) > 1
         chances = np.full(len(rows), chance_of_error(1 - self.support) if tells else 0.0)
         return Breaks(rows, chances, partial(self._say, table, values))

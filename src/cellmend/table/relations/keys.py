@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.special import zeta
+from scipy.stats import poisson
 
-from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, USUAL
-from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect
-from cellmend.table.relations.coding import Coded, Codes, Value, codes_among
+from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, RARE, USUAL
+from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect, Violation
+from cellmend.table.relations.breaks import chance_of_error
+from cellmend.table.relations.coding import Coded, Codes, Value, code_column, codes_among
 from cellmend.table.relations.groups import agreeing, beyond_chance
-from cellmend.table.values import Bools, Floats, as_text
+from cellmend.table.values import Bools, Floats, Ints, as_text
 
 LEAST_UNIQUE = 0.4  # of the rows have a value of their own
 STEEPNESS = 3.0  # exponent by which fewer values of a key stand more often
@@ -38,6 +42,7 @@ class Key:
     owners: frozenset[str]  # digests of rows that one of them belongs to, where the order of rows tells
     support: float
     counted: Mapping[str, str] = field(default_factory=dict)  # what was meant, by digests of rows, if rows are counted
+    by_design: float = 0.0  # chance that values are counted off, so that none stands twice by chance or by right
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,6 +50,39 @@ class Key:
 
     def words(self) -> str:
         return f"{self.column} is different in every row"
+
+    @property
+    def is_rule(self) -> bool:
+        """Is it more than numbers that hardly ever come twice?"""
+        return bool(self.by_design or self.values)
+
+    def copies(self, table: ReadTable) -> list[Ints]:
+        """The rows of this table with each of the values that stand more than once.
+
+        Neighbours that are the same in a sorted column are ties, and no copies.
+        """
+        column = code_column(table, self.column)
+        rows, is_sorted = np.flatnonzero(column.codes >= 0), _in_order(column) is not None
+        order = rows[np.argsort(column.codes[rows], kind="stable")]
+        groups = np.split(order, np.flatnonzero(np.diff(column.codes[order])) + 1)
+        return [each for each in groups if len(each) > 1 and not (is_sorted and (np.diff(each) == 1).all())]
+
+    def violations(self, table: ReadTable) -> list[Violation]:
+        """Of each value that stands more than once, if values are counted off, the rows out of order, or all: one at
+        least has it by mistake."""
+        copies, place = self.copies(table) if self.by_design else [], table.names.index(self.column)
+        chance = self.by_design * chance_of_error(sum(len(rows) - 1 for rows in copies) / table.rows) if copies else 0.0
+        ordered = _in_order(code_column(table, self.column)) if copies else None
+        found = []
+        for rows in copies:
+            said = f"{table.said(place, int(rows[0]))} in {len(rows)} rows; nearly all of its values stand once"
+            alone = (
+                [] if ordered is None or not ordered[rows].any() else [[row] for row in rows[~ordered[rows]].tolist()]
+            )
+            for wrong in alone or [rows.tolist()]:
+                cells = tuple((row, place) for row in wrong)
+                found.append(Violation(self.words(), cells, said, chance=chance, cause=self.kind))
+        return found
 
     def suspects(self, table: ReadTable) -> list[Suspect]:
         codes = codes_among(table, self.column, self.values)
@@ -79,10 +117,11 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
     copied, ordered = _copied(counts), _in_order(column)
     if ordered is not None:
         copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, SURE, copied)
-    copied = copied[repeated]
-    if (copied > 0).any() and _agree_elsewhere(column, coded, repeated[copied > 0]) > SAME_THING:
-        copied = np.zeros(len(repeated))
-    if not (copied > 0).any() and len(repeated) > USUAL * len(counts):
+    copied, by_design = copied[repeated], _by_design(column)
+    twice = repeated if by_design else repeated[copied > 0]
+    if len(twice) and _agree_elsewhere(column, coded, twice) > SAME_THING:
+        copied, by_design = np.zeros(len(repeated)), 0.0
+    if not (copied > 0).any() and not by_design and len(repeated) > USUAL * len(counts):
         return None
     kept = np.argsort(-copied, kind="stable")[:MOST_KEPT]
     kept = kept[copied[kept] > 0]
@@ -97,7 +136,41 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
         frozenset(row_digests(table, np.flatnonzero(owners))),
         float(len(counts) / counts.sum()),
         dict(zip(row_digests(table, rows), meant, strict=True)),
+        by_design,
     )
+
+
+def _by_design(column: Coded) -> float:
+    """Chance that the values of a column are counted off, so that each should stand once.
+
+    Drawn at random from the numbers between the least and the largest, some would stand twice. If far fewer do, it is
+    no chance that they differ. Texts count if all are the same but for their digits; 0 if that cannot be told.
+
+    >>> def ids(numbers: list[int]) -> Coded:
+    ...     values, codes = np.unique(numbers, return_inverse=True)
+    ...     return Coded("id", [f"A-{value:05d}" for value in values], [], codes)
+    >>> round(_by_design(ids([*range(500), 17])), 6), _by_design(ids([*range(0, 50_000, 100), 500]))
+    (1.0, 0.0)
+    """
+    numbers = _numbers_of(column.values)
+    if len(numbers) < ENOUGH:
+        return 0.0
+    span, rows = max(numbers) - min(numbers) + 1, int(column.counts.sum())
+    by_chance = rows + span * math.expm1(rows * math.log1p(-1 / span))  # rows with a number that stood before
+    chance = float(poisson.cdf(rows - len(numbers), by_chance))
+    return 1 - chance if chance < RARE else 0.0
+
+
+def _numbers_of(values: Sequence[Value]) -> list[int]:
+    """Whole numbers, or the digits of texts that are the same but for these; none if some are otherwise."""
+    if isinstance(values[0], str):
+        texts = [str(value) for value in values]
+        same = (
+            len({re.sub(r"\d", "0", text) for text in texts}) == 1
+            or len({re.sub(r"\d+", "0", text) for text in texts}) == 1
+        )
+        return [int("".join(filter(str.isdecimal, text)) or 0) for text in texts] if same else []
+    return [int(value) for value in values] if all(float(value).is_integer() for value in values) else []
 
 
 def _copied(counts: Codes) -> Floats:
