@@ -93,7 +93,7 @@ class Finder:
     ) -> tuple[list[Asked], list[list[Hypothesis]], list[Floats]]:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
-        collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
+        collected = Hypotheses(seen_of(encoded).portrait, seen_of(encoded).figures, words)
         found = [collected.of(cell) for cell in asked]
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)

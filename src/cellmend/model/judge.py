@@ -92,12 +92,13 @@ class Judge:
 
     def hear(self, encoded: EncodedTable, voice: Voice) -> Judged:
         """The same by what the network said already; remembered."""
-        weighing, figures = self.weighing, seen_of(encoded).figures
+        weighing, seen, table = self.weighing, seen_of(encoded), encoded.table
         said = self.figures_of(encoded, voice, weighing.tails)
-        found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
+        context = weighing.first_look.context_with(weighing.context, table, seen.figures, weighing.weigher, said)
+        found = weigh(weighing.weigher, seen.figures, context, said).beside(odds_of_their_own(table))
         asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
         found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
-        judged = Judged(encoded.table, found.suspicion, figures, found, weighing.first_look.portrait)
+        judged = Judged(table, found.suspicion, seen.figures, found, seen.portrait)
         self._last = encoded, judged
         return judged
 
@@ -129,7 +130,8 @@ class Judge:
         """What the network says of each cell as figures, (N, all columns, figures of NETWORK)."""
         columns, rows = self.model.encoder.columns, self.model.replay.stands_for
         said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
-        said[:, self.model.encoder.positions] = voice.figures(tails, self.rates.by_column(len(columns)), rows)
+        rates, newer = self.rates.by_column(len(columns)), not encoded.table.by_rows
+        said[:, self.model.encoder.positions] = voice.figures(tails, rates, rows, newer=newer)
         return said
 
     @property
