@@ -32,7 +32,7 @@ from cellmend.settings import Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.scores import compare
+from cellmend.streaming.scores import NewRows, compare, compare_table
 from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import describe_columns, describe_together, learn_notations, tidy, understand
@@ -57,11 +57,21 @@ class Job:
     notes: Sequence[str]
     seconds: float
     model: str = ""  # name of the file that the model came from; none if it was fitted to this table
+    moved: Sequence[str] = ()  # columns, if that was asked
+
+    def compared(self) -> Job:
+        """The same, and which columns moved since the model learned."""
+        newer = NewRows(moved=compare_table(self.source, self.mender).moved)
+        return replace(self, notes=[*self.notes, *newer.notes], moved=list(newer.moved))
 
     @property
     def findings(self) -> int:
         """How many there are, each contradiction counted once."""
         return len(self.mended.flagged) + len(self.mended.contradictions)
+
+    @property
+    def cells(self) -> int:
+        return self.source.table.num_rows * self.source.table.num_columns
 
     @property
     def repaired(self) -> int:
@@ -80,6 +90,7 @@ class Job:
             "threshold": str(self.threshold),
             "seconds": round(self.seconds, 3),
             "notes": list(self.notes),
+            "moved": list(self.moved),
         }
 
     @cached_property
