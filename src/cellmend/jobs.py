@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.decisions.decision import read_decisions
-from cellmend.errors import SchemaWarning
+from cellmend.errors import DecisionWarning, SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.cells import differences
 from cellmend.files.formats import TableFile
@@ -40,6 +40,7 @@ from cellmend.table.reader import check_columns
 from cellmend.table.schema import declared_kinds
 from cellmend.table.values import as_text, shortened
 
+TOLD = (SchemaWarning, DecisionWarning)  # what a command says in its notes
 SHOWN_LEVELS = 5  # of those that an update added
 
 
@@ -199,8 +200,9 @@ def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Seq
         check_columns(source.table.column_names, mender.names_ or [], source.name)
     if wanted.decisions is not None:
         decisions = read_decisions(wanted.decisions)
-        mender.learn(source.table, decisions)
-        notes = [*notes, _about_learned(len(decisions), mender.learned_)]
+        with kept_warnings() as warned:
+            mender.learn(source.table, decisions)
+        notes = [*notes, *warned, _about_learned(len(decisions), mender.learned_)]
     return judge(source, mender, wanted.threshold, notes, start, "" if wanted.model is None else wanted.model.name)
 
 
@@ -331,10 +333,11 @@ def kept_warnings() -> Iterator[list[str]]:
     """Collects what cellmend warns of meanwhile, as sentences."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SchemaWarning)
+        for kind in TOLD:
+            warnings.simplefilter("always", kind)
         yield notes
     for warning in caught:
-        if isinstance(warning.message, SchemaWarning):
+        if isinstance(warning.message, TOLD):
             notes.append(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
