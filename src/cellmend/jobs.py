@@ -262,8 +262,27 @@ def judge(
     check_columns(source.table.column_names, mender.names_ or [], source.name)
     with kept_warnings() as warned:
         mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source)]
+    newer = new_levels(mender, mended) if model else {}
+    news = [_about_new_levels(name, "has", new) for name, new in newer.items()]
+    notes = [*_column_notes(mended), *news, *notes, *warned, *_file_notes(source)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
+
+
+def new_levels(mender: CellMender, mended: Mended) -> dict[str, list[str]]:
+    """Values that are not flagged and that stood nowhere in a column of levels when the model learned, in their order.
+
+    Where a schema declares the levels there are no others.
+    """
+    found, table = {}, mended.table
+    flagged = {(each.row, each.column) for each in mended.found}
+    for column in mender.encoder_.columns:
+        if column.levels and mender.schema_[column.name].levels is None:
+            known = {*map(as_text, column.levels), *mender.model_.texts_of(column.name)}
+            cells = enumerate(table.understood[column.name].to_pylist())
+            texts = (as_text(cell) for row, cell in cells if cell is not None and (row, column.name) not in flagged)
+            new = [text for text in dict.fromkeys(texts) if text not in known]
+            found |= {column.name: new} if new else {}
+    return found
 
 
 def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job, Path], None]]:
@@ -314,18 +333,18 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
     mender.update(table)
     for column in mender.encoder_.columns:
         if new := column.levels[len(before[column.name]) :]:
-            notes.append(_about_new_levels(column.name, new))
+            notes.append(_about_new_levels(column.name, "learned", new))
     return table.num_rows, notes
 
 
-def _about_new_levels(name: str, new: Sequence[Any]) -> str:
-    """A sentence about the levels that a column got.
+def _about_new_levels(name: str, verb: str, new: Sequence[Any]) -> str:
+    """A sentence about levels that a column got, or has in a newer table.
 
-    >>> _about_new_levels("city", ["Ulm"]), _about_new_levels("city", ["Ulm", "Bonn"])
-    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
+    >>> _about_new_levels("city", "learned", ["Ulm"]), _about_new_levels("city", "has", ["Ulm", "Bonn"])
+    ('city learned a new level: Ulm.', 'city has 2 new levels: Ulm, Bonn.')
     """
     shown = ", ".join(as_text(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
-    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
+    return f"{name} {verb} {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
 
 
 @contextmanager
