@@ -18,6 +18,7 @@ from cellmend.findings.explanation import Verdict, explain, explain_by_network, 
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
 from cellmend.findings.keeping import in_keeping
+from cellmend.findings.unbroken import unbroken
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
@@ -72,8 +73,9 @@ class Finder:
         told = [(each, decided.get((each.row, each.place))) for each in verdicts]
         found = [explain(each, words) if own is None else explain_decided(own, words) for each, own in told]
         found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
-        rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
-        found = in_keeping(found, table, rules)
+        reader = self.judge.model.reader
+        found = in_keeping(found, table, [each for each in reader.relations if isinstance(each, Arithmetic)])
+        found = unbroken(found, table, reader.relations, reader.identifiers)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
     def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
