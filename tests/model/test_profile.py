@@ -174,6 +174,14 @@ def test_dates_and_counters_that_go_on_have_not_moved(meter: CellMender) -> None
     assert meter.moved_columns(readings(6000, 300, 3)) == {}
 
 
+def test_errors_far_out_do_not_hide_that_a_column_goes_on() -> None:
+    first, newer = readings(0, 600, 0), readings(600, 600, 1)
+    for table in (first, newer):
+        table.loc[[5, 77, 300, 401, 402, 403, 404], "day"] = "2206-01-05"
+    mender = CellMender(**(SMALL | {"epochs": 1}), schema={"meter": "real"}).fit(first)
+    assert mender.moved_columns(newer) == {}
+
+
 def test_dates_and_counters_that_fall_back_have_moved(meter: CellMender) -> None:
     assert set(meter.moved_columns(readings(-900, 600, 4))) == {"day", "meter", "left"}
 

@@ -113,14 +113,19 @@ class Judge:
         return found
 
     def voice(self, encoded: EncodedTable) -> Voice:
-        """What the network says of each modelled cell; of those that a first look hid too, hidden like any other."""
+        """What the network says of each modelled cell; of those that a first look hid too, hidden like any other.
+
+        Of cells by which a column of dates or a counter goes on in a newer table it can say nothing.
+        """
         cells, said = encoded.whole, self._said(encoded)
         hidden = (cells.observed & ~encoded.cells.observed).cpu().numpy()
         rows = np.flatnonzero(hidden.any(axis=1))
         if len(rows):
             shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
             said[:, rows] = np.where(hidden[rows], shown, said[:, rows])
-        return Voice(said[0], said[1], cells.known.cpu().numpy(), encoded.cells.observed.cpu().numpy())
+        told = np.ones_like(hidden) if encoded.table.by_rows else ~self.model.profile.gone_on(cells)
+        known, usual = cells.known.cpu().numpy(), encoded.cells.observed.cpu().numpy()
+        return Voice(said[0], said[1], known & told, usual & told)
 
     def _said(self, encoded: EncodedTable) -> Floats:
         """Log odds by all readings, and the ratio with nothing else hidden, (2, N, D)."""

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cellmend.model.columns import EncodedColumn
+from cellmend.model.columns import EncodedColumn, RealColumn
 from cellmend.model.encoding import Cells
 from cellmend.table.packing import pack, unpack_fields
 from cellmend.table.priors import ENOUGH, NEARLY_ALL
@@ -114,6 +114,14 @@ class Profile:
         each = zip(self.columns, values, observed, strict=True)
         return Profile(len(cells), tuple(own.of(value, seen) for own, value, seen in each))
 
+    def gone_on(self, cells: Cells) -> NDArray[np.bool_]:
+        """Which cells of a newer table, (N, D), lie beyond the end of a column that goes on there."""
+        beyond, values = np.zeros(cells.values.shape, dtype=bool), cells.values.cpu().numpy()
+        for place, (own, now) in enumerate(zip(self.columns, self.of(cells).columns, strict=True)):
+            if own.runs_on(now):
+                beyond[:, place] = own.runs * values[:, place] > own.runs * own.edges[:: own.runs][-1]
+        return beyond
+
     def __add__(self, other: Profile) -> Profile:
         each = zip(self.columns, other.columns, strict=True)
         return Profile(self.rows + other.rows, tuple(own + more for own, more in each))
@@ -150,9 +158,12 @@ class Profile:
 def _bins(column: EncodedColumn, values: NDArray[np.float32], is_date: bool) -> ColumnProfile:
     """An empty profile with the bins of a column that holds these values, (N,), in the order of rows."""
     at = column.edges(values[np.isfinite(values)])
+    runs = _direction(values) or int(is_date)
+    if runs and isinstance(column, RealColumn):
+        at = np.clip(at, *column.reach)  # it ends where usual values do, however far out an error lies
     edges = np.unique(np.array(at, np.float32)).astype(float).tolist()
     counts = (0.0,) * (len(column.levels) or len(edges) + 1)
-    return ColumnProfile(tuple(edges), counts, 0.0, 0.0, _direction(values) or int(is_date))
+    return ColumnProfile(tuple(edges), counts, 0.0, 0.0, runs)
 
 
 def _direction(values: NDArray[np.float32]) -> int:
