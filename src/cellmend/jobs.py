@@ -273,7 +273,7 @@ def new_levels(mender: CellMender, mended: Mended) -> dict[str, list[str]]:
 
     Where a schema declares the levels there are no others.
     """
-    found, table = {}, mended.table
+    found, table = dict[str, list[str]](), mended.table
     flagged = {(each.row, each.column) for each in mended.found}
     for column in mender.encoder_.columns:
         if column.levels and mender.schema_[column.name].levels is None:

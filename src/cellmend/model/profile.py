@@ -160,7 +160,7 @@ def _bins(column: EncodedColumn, values: NDArray[np.float32], is_date: bool) -> 
     at = column.edges(values[np.isfinite(values)])
     runs = _direction(values) or int(is_date)
     if runs and isinstance(column, RealColumn):
-        at = np.clip(at, *column.reach)  # it ends where usual values do, however far out an error lies
+        at = np.clip(at, *column.reach).tolist()  # it ends where usual values do, however far out an error lies
     edges = np.unique(np.array(at, np.float32)).astype(float).tolist()
     counts = (0.0,) * (len(column.levels) or len(edges) + 1)
     return ColumnProfile(tuple(edges), counts, 0.0, 0.0, runs)

@@ -37,9 +37,10 @@ class Voice:
         the ratio is no surer than N to three, but for as much as the cell lies beyond the next odd one. In a `newer`
         table cells that are odd more often than they were are natural, too: the network has not learned them."""
         rate = np.log(np.maximum(rates, LEAST_CHANCE))
-        odd, natural = oddness(self.alone), LIKE_WRONG
+        odd = oddness(self.alone)
+        natural = np.full_like(odd, LIKE_WRONG)
         if newer:
-            natural = LIKE_WRONG + tails.unexpected(self.tails, odd)
+            natural += tails.unexpected(self.tails, odd)
             tails, rows = tails.with_more(self.tails), max(rows, len(odd))
         most = np.log((rows + 1.0) / natural) + LIKE_WRONG / natural * tails.islands(odd)  # many are no island
         bounded = -np.logaddexp(rate - self.log_odds, -most)
