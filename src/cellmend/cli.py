@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cellmend.estimator import CellMender
     from cellmend.files.layout import Asked
     from cellmend.jobs import Job
-    from cellmend.settings import Threshold
+    from cellmend.settings import FailIf, Threshold
 
 STOPPED = 130  # exit code of what a person stopped
 
@@ -121,7 +121,8 @@ def clean(
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
     place = None if table == "-" else table
     wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
-    caution, watch = cautious.caution(), options.watch_of(fail_if)
+    caution, watch = cautious.caution(), options.watch_of(fail_if, compares=model is not None)
+    options.check_watched(watch, model)
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
     fresh = options.new_mender(schema, ruled.given(), seed, device, time_limit, teller.quiet)
@@ -132,11 +133,12 @@ def clean(
         done, notes = large_jobs.clean_stream(source, mender, wanted, run)
         teller.notes(notes)
         teller.repaired(done, threshold, large_jobs.written_of_stream(wanted), copied=not dry_run)
-        options.fail_for(watch.reasons(findings=done.flagged))
+        options.fail_for(watch.reasons(findings=done.flagged, cells=done.cells))
     else:
         job, written = jobs.clean(source, mender, wanted)
+        job = job if watch.moved is None else job.compared()
         teller.job(job, written, copied=not dry_run)
-        options.fail_for(watch.reasons(findings=job.findings))
+        options.fail_for(watch.reasons(findings=job.findings, cells=job.cells, moved=job.moved))
 
 
 # ---------------------------------------------------------------- one step at a time
@@ -237,7 +239,8 @@ def score(
     from cellmend.streaming.scores import write_scores
 
     asked, run = file.asked(), engine.run(device, quiet, output)
-    teller, watch = Teller(quiet), options.watch_of(fail_if)
+    teller, watch = Teller(quiet), options.watch_of(fail_if, flags=False)
+    options.check_watched(watch, model)
     with streaming.copies_for(output) as copies:
         if places.names_folder(output):
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -251,10 +254,10 @@ def score(
                 source = streaming.open_source(table, copies, larger_than=streaming.limits.LARGE, asked=asked)
             if isinstance(source, streaming.Stream):
                 mender.set_params(verbose=False)  # one bar for all pieces, not one for each
-            compared = watch.moved or not quiet
+            compared = watch.moved is not None or not quiet
             found = write_scores(source, mender, Path(output), shown=not quiet, compared=compared)
     teller.notes(found.notes)
-    options.fail_for(watch.reasons(moved=list(found.moved)))
+    options.fail_for(watch.reasons(moved=found.moved))
 
 
 @app.command()
@@ -280,6 +283,7 @@ def repair(
 
     asked, run = file.asked(), engine.run(device, teller.quiet, output)
     threshold, caution, watch = flags.threshold(), cautious.caution(), options.watch_of(fail_if)
+    options.check_watched(watch, model)
     if places.names_folder(output):
         wanted = large_jobs.Repairing(output, threshold, caution, dry_run)
         with streaming.copies_for(output) as copies:
@@ -288,7 +292,7 @@ def repair(
                 large_jobs.start_anew(output)
             done = large_jobs.repair_stream(stream, model, wanted, run)
         teller.repaired(done, threshold, wanted.written, copied=not dry_run)
-        options.fail_for(watch.reasons(findings=done.flagged))
+        options.fail_for(watch.reasons(findings=done.flagged, cells=done.cells, moved=done.moved))
     else:
         written = jobs.files_of_repair(Path(output), dry_run=dry_run)
         results.check_outputs(list(written), force=force)
@@ -296,8 +300,7 @@ def repair(
         job = _judge(table, asked, mender, model, threshold, teller)
         for path, write in written.items():
             write(job, path)
-        teller.job(job, list(written), findings=False, copied=not dry_run)
-        options.fail_for(watch.reasons(findings=job.findings))
+        _tell_and_fail(job, list(written), watch, teller, copied=not dry_run)
 
 
 @app.command()
@@ -321,10 +324,10 @@ def report(
         raise typer.BadParameter("A report is a file; -o must name one.")
     results.check_outputs([output], force=force)
     asked, threshold, watch = file.asked(), flags.threshold(), options.watch_of(fail_if)
+    options.check_watched(watch, model)
     job = _judge(table, asked, options.loaded(model, device, teller.quiet), model, threshold, teller)
     job.write_report(output)
-    teller.job(job, [output], findings=False, copied=False)
-    options.fail_for(watch.reasons(findings=job.findings))
+    _tell_and_fail(job, [output], watch, teller, copied=False)
 
 
 @app.command()
@@ -398,6 +401,13 @@ def evaluate(
         allowed = settings.FDR if fdr is None else fdr
         found = evaluate_table(source.table, mender=mender, share=share, seed=seed, fdr=allowed, baselines=names)
     teller.evaluation(found, notes)
+
+
+def _tell_and_fail(job: Job, written: list[Path], watch: FailIf, teller: Teller, *, copied: bool) -> None:
+    """Say what came of a run by a model, and end as failed if it counts as such."""
+    job = job if watch.moved is None else job.compared()
+    teller.job(job, written, findings=False, copied=copied)
+    options.fail_for(watch.reasons(findings=job.findings, cells=job.cells, moved=job.moved))
 
 
 def _judge(table: str, asked: Asked, mender: CellMender, model: Path, threshold: Threshold, teller: Teller) -> Job:

@@ -70,6 +70,10 @@ class SchemaWarning(UserWarning):
     """A column is left out of the model."""
 
 
+class DecisionWarning(UserWarning):
+    """Decisions are about cells that a table does not have."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint at the known word that is nearest, if one is near.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, Tran
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cellmend.decisions.decision import as_decisions
-from cellmend.errors import SettingError
+from cellmend.errors import DecisionWarning, SettingError
 from cellmend.findings.finder import Finder, refuse_unknown
 from cellmend.findings.finding import Mended
 from cellmend.findings.review import ask, learn_decisions
@@ -195,11 +196,14 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         verdict ("right", "wrong" or "undo") and, if known, repair.
 
         A decision holds for its own cell and speaks for others that are alike; what changed in these stands in
-        `learned_`. It adds to what was taught before; docs/decisions.md.
+        `learned_`. Where its cell is not in X, it holds for cells with the same value. It adds to what was taught
+        before; docs/decisions.md.
         """
         judge, encoded = self._judged(X)
         threshold = Threshold.of(otherwise=self.threshold)
-        self.model_, changed = learn_decisions(judge, encoded, as_decisions(decisions), threshold)
+        self.model_, changed, told = learn_decisions(judge, encoded, as_decisions(decisions), threshold)
+        if told:
+            warnings.warn(f"{told}.", DecisionWarning, stacklevel=2)
         self.learned_ = encoded.table.frame.frame_of(changed)
         return self
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.decisions.decision import read_decisions
-from cellmend.errors import SchemaWarning
+from cellmend.errors import DecisionWarning, SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.cells import differences
 from cellmend.files.formats import TableFile
@@ -32,7 +32,7 @@ from cellmend.settings import Threshold
 from cellmend.streaming import limits
 from cellmend.streaming.batches import conform
 from cellmend.streaming.learning import draw, fit_stream
-from cellmend.streaming.scores import compare
+from cellmend.streaming.scores import NewRows, compare, compare_table
 from cellmend.streaming.streams import Stream
 from cellmend.table.naming import naming_columns
 from cellmend.table.notation import describe_columns, describe_together, learn_notations, tidy, understand
@@ -42,6 +42,7 @@ from cellmend.table.schema import declared_kinds
 from cellmend.table.twins import Twins, find_twins
 from cellmend.table.values import Ints, as_text, shortened
 
+TOLD = (SchemaWarning, DecisionWarning)  # what a command says in its notes
 SHOWN_LEVELS = 5  # of those that an update added
 SHOWN_TWINS = 8  # pairs of rows that say nearly the same
 
@@ -60,11 +61,21 @@ class Job:
     notes: Sequence[str]
     seconds: float
     model: str = ""  # name of the file that the model came from; none if it was fitted to this table
+    moved: Sequence[str] = ()  # columns, if that was asked
+
+    def compared(self) -> Job:
+        """The same, and which columns moved since the model learned."""
+        newer = NewRows(moved=compare_table(self.source, self.mender).moved)
+        return replace(self, notes=[*self.notes, *newer.notes], moved=list(newer.moved))
 
     @property
     def findings(self) -> int:
         """How many there are, each contradiction counted once."""
         return len(self.mended.flagged) + len(self.mended.contradictions)
+
+    @property
+    def cells(self) -> int:
+        return self.source.table.num_rows * self.source.table.num_columns
 
     @property
     def repaired(self) -> int:
@@ -84,6 +95,7 @@ class Job:
             "threshold": str(self.threshold),
             "seconds": round(self.seconds, 3),
             "notes": list(self.notes),
+            "moved": list(self.moved),
         }
 
     @cached_property
@@ -204,8 +216,9 @@ def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Seq
         check_columns(source.table.column_names, mender.names_ or [], source.name)
     if wanted.decisions is not None:
         decisions = read_decisions(wanted.decisions)
-        mender.learn(source.table, decisions)
-        notes = [*notes, _about_learned(len(decisions), mender.learned_)]
+        with kept_warnings() as warned:
+            mender.learn(source.table, decisions)
+        notes = [*notes, *warned, _about_learned(len(decisions), mender.learned_)]
     return judge(source, mender, wanted.threshold, notes, start, "" if wanted.model is None else wanted.model.name)
 
 
@@ -266,8 +279,27 @@ def judge(
     check_columns(source.table.column_names, mender.names_ or [], source.name)
     with kept_warnings() as warned:
         mended = mender.mend(source.table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
-    notes = [*_column_notes(mended), *notes, *warned, *_file_notes(source), *_twin_notes(source, mended)]
+    newer = new_levels(mender, mended) if model else {}
+    news = [_about_new_levels(name, "has", new) for name, new in newer.items()]
+    notes = [*_column_notes(mended), *news, *notes, *warned, *_file_notes(source), *_twin_notes(source, mended)]
     return Job(source, mender, mended, threshold, notes, time.perf_counter() - start, model)
+
+
+def new_levels(mender: CellMender, mended: Mended) -> dict[str, list[str]]:
+    """Values that are not flagged and that stood nowhere in a column of levels when the model learned, in their order.
+
+    Where a schema declares the levels there are no others.
+    """
+    found, table = dict[str, list[str]](), mended.table
+    flagged = {(each.row, each.column) for each in mended.found}
+    for column in mender.encoder_.columns:
+        if column.levels and mender.schema_[column.name].levels is None:
+            known = {*map(as_text, column.levels), *mender.model_.texts_of(column.name)}
+            cells = enumerate(table.understood[column.name].to_pylist())
+            texts = (as_text(cell) for row, cell in cells if cell is not None and (row, column.name) not in flagged)
+            new = [text for text in dict.fromkeys(texts) if text not in known]
+            found |= {column.name: new} if new else {}
+    return found
 
 
 def files_of_repair(output: Path, *, dry_run: bool) -> dict[Path, Callable[[Job, Path], None]]:
@@ -341,18 +373,18 @@ def update(source: TableFile | Stream, mender: CellMender) -> tuple[int, list[st
     mender.update(table)
     for column in mender.encoder_.columns:
         if new := column.levels[len(before[column.name]) :]:
-            notes.append(_about_new_levels(column.name, new))
+            notes.append(_about_new_levels(column.name, "learned", new))
     return table.num_rows, notes
 
 
-def _about_new_levels(name: str, new: Sequence[Any]) -> str:
-    """A sentence about the levels that a column got.
+def _about_new_levels(name: str, verb: str, new: Sequence[Any]) -> str:
+    """A sentence about levels that a column got, or has in a newer table.
 
-    >>> _about_new_levels("city", ["Ulm"]), _about_new_levels("city", ["Ulm", "Bonn"])
-    ('city learned a new level: Ulm.', 'city learned 2 new levels: Ulm, Bonn.')
+    >>> _about_new_levels("city", "learned", ["Ulm"]), _about_new_levels("city", "has", ["Ulm", "Bonn"])
+    ('city learned a new level: Ulm.', 'city has 2 new levels: Ulm, Bonn.')
     """
     shown = ", ".join(as_text(level) for level in new[:SHOWN_LEVELS]) + (", ..." if len(new) > SHOWN_LEVELS else "")
-    return f"{name} learned {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
+    return f"{name} {verb} {'a new level' if len(new) == 1 else f'{len(new):,} new levels'}: {shown}."
 
 
 @contextmanager
@@ -360,10 +392,11 @@ def kept_warnings() -> Iterator[list[str]]:
     """Collects what cellmend warns of meanwhile, as sentences."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SchemaWarning)
+        for kind in TOLD:
+            warnings.simplefilter("always", kind)
         yield notes
     for warning in caught:
-        if isinstance(warning.message, SchemaWarning):
+        if isinstance(warning.message, TOLD):
             notes.append(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

@@ -21,7 +21,6 @@ from cellmend.streaming.scores import NewRows, compare
 from cellmend.streaming.streams import Stream, head
 from cellmend.streaming.tasks import Task, clear, count, cutoff, load_once, profile_of, run
 from cellmend.table.notation import notations_to_json
-from cellmend.table.reader import others
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Repaired:
     flagged: int
     repaired: int
     notes: list[str] = field(default_factory=list)  # on the table, in sentences
+    moved: list[str] = field(default_factory=list)  # columns
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,10 @@ def repair_stream(stream: Stream, model: Path, wanted: Repairing, how: Run) -> R
     if not wanted.dry_run:
         repair = replace(find, what="repair", output=absolute(f"{output}/repaired"), findings=find.output, least=least)
         how.work(repair, stream, "Repairing")
-    names = load_once(model, how.device, find.digest).names_ or []
-    notes = NewRows(otherwise, extra=tuple(others(stream.names, names))).notes
-    return Repaired(stream.rows, stream.rows * len(stream.names), *count(find.output, least), notes)
+    mender = load_once(model, how.device, find.digest)
+    newer = compare(mender, stream.names, profile_of(find, stream), otherwise)
+    cells = stream.rows * len(stream.names)
+    return Repaired(stream.rows, cells, *count(find.output, least), newer.notes, list(newer.moved))
 
 
 def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run) -> tuple[Repaired, list[str]]:

@@ -41,7 +41,10 @@ PlaceOption = Annotated[
     typer.Option("--output", "-o", help="File to write, or a folder for tables of any size; - for standard output."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Write findings and report only: nothing is changed.")]
-FailIfOption = Annotated[list[str] | None, typer.Option(help="Exit with 3 if: findings>20; or of score: moved.")]
+FailIfOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Exit with 3 if: findings>20, findings>0.5%, moved or moved:COLUMN; may be repeated."),
+]
 DecimalOption = Annotated[
     str | None, typer.Option(help="Mark of decimals in text, . or a comma. \\[default: found out]")
 ]
@@ -204,12 +207,18 @@ def _wrong_use() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
-def watch_of(fail_if: list[str] | None) -> FailIf:
-    """When a run counts as failed."""
+def watch_of(fail_if: list[str] | None, *, flags: bool = True, compares: bool = True) -> FailIf:
+    """When a run counts as failed, of a command that `flags` cells, and `compares` its table with a learned one."""
     from cellmend.settings import FailIf
 
     with _wrong_use():
-        return FailIf.parse(fail_if or ())
+        return FailIf.parse(fail_if or (), flags=flags, compares=compares)
+
+
+def check_watched(watch: FailIf, model: Path | None) -> None:
+    """Refuse to watch columns that the model does not compare."""
+    if watch.moved and model is not None:
+        watch.check_columns([column.name for column in loaded(model, "cpu", quiet=True).encoder_.columns])
 
 
 def fail_for(reasons: list[str]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from types import NoneType
@@ -13,13 +14,14 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from cellmend.errors import SettingError
+from cellmend.errors import SettingError, did_you_mean
 
 WEIGHTS = ("coordinate", "amortized", "none")
 REPAIR_METHODS = ("map", "one-stage", "two-stage", "hidden")
 SCORES = ("pi", "nll", "suspicion")
 OUTLIERS = ("gaussian", "cauchy")
 DECIMALS = (".", ",")
+COUNTED = re.compile(r"findings(?:\s*>\s*(?P<most>\d+|\d+(?:\.\d+)?\s*(?P<share>%)))?")  # of --fail-if
 LEAST_TIME = 1e-6  # seconds: one epoch is trained in any case
 SCHEDULES = ("constant", "cosine")
 
@@ -268,34 +270,70 @@ class Caution:
 class FailIf:
     """When a nightly run counts as failed, though it was done.
 
-    >>> FailIf.parse(["findings>20"]).reasons(findings=30, moved=())
-    ['there are 30 findings, more than 20']
+    >>> FailIf.parse(["findings>20", "findings>0.5%"]).reasons(findings=30, cells=1_000)
+    ['there are 30 findings, more than 20', 'there are 30 findings in 1,000 cells, more than 0.5 %']
+    >>> FailIf.parse(["moved:price"]).reasons(moved=["city"])
+    []
     """
 
     findings: int | None = None  # more than so many
-    moved: bool = False  # a column
+    share: float | None = None  # more than so many of 100 cells
+    moved: tuple[str, ...] | None = None  # one of these columns, or any if none is named
 
     @classmethod
-    def parse(cls, given: Sequence[str]) -> FailIf:
-        """What is written as findings, findings>20 or moved."""
+    def parse(cls, given: Sequence[str], *, flags: bool = True, compares: bool = True) -> FailIf:
+        """What is written as findings, findings>20, findings>0.5%, moved or moved:price, for a command that `flags`
+        cells, and that `compares` the table with another one, which a model learned."""
         found: dict[str, Any] = {}
         for text in given:
-            name, _, most = text.replace(" ", "").partition(">")
-            if name == "moved" and not most:
-                found["moved"] = True
-            elif name == "findings" and (most or "0").isdecimal():
-                found["findings"] = int(most or 0)
+            name, _, column = (part.strip() for part in text.partition(":"))
+            counted = COUNTED.fullmatch(text.strip())
+            if name == "moved" and (column or ":" not in text):
+                found["moved"] = (*found.get("moved", ()), column) if column and found.get("moved") != () else ()
+                if not compares:
+                    raise SettingError(
+                        "--fail-if moved must have a model that learned another table; here one is learned from this "
+                        "table. Hint: give an earlier one with --model."
+                    )
+            elif counted:
+                most = (counted["most"] or "0").rstrip("% ")
+                found |= {"share": float(most)} if counted["share"] else {"findings": int(most)}
+                if not flags:
+                    raise SettingError(
+                        "--fail-if findings must be given to a command that flags cells; score flags none. "
+                        "Hint: repair --dry-run does."
+                    )
             else:
-                raise SettingError(f"--fail-if must be findings, findings>20 or moved; it is {text!r}.")
+                raise SettingError(
+                    f"--fail-if must be findings, findings>20, findings>0.5%, moved or moved:COLUMN; it is {text!r}."
+                )
         return cls(**found)
 
-    def reasons(self, *, findings: int = 0, moved: Sequence[str] = ()) -> list[str]:
+    def check_columns(self, compared: Sequence[str]) -> None:
+        """Refuse columns that are not among those which are compared with what a model learned.
+
+        >>> FailIf(moved=("prize",)).check_columns(["price"])
+        Traceback (most recent call last):
+        cellmend.errors.SettingError: --fail-if moved must name columns that the model compares; 'prize' is none. \
+Did you mean 'price'?
+        """
+        for name in self.moved or ():
+            if name not in compared:
+                raise SettingError(
+                    f"--fail-if moved must name columns that the model compares; {name!r} is none."
+                    f"{did_you_mean(name, compared)}"
+                )
+
+    def reasons(self, *, findings: int = 0, cells: int = 0, moved: Iterable[str] = ()) -> list[str]:
         """Why the run counts as failed; none if it does not."""
-        said = []
+        said, many = [], f"there {'is 1 finding' if findings == 1 else f'are {findings:,} findings'}"
         if self.findings is not None and findings > self.findings:
-            said.append(f"there are {findings:,} findings, more than {self.findings:,}")
-        if self.moved and moved:
-            said.append(f"{', '.join(moved)} moved")
+            said.append(f"{many}, more than {self.findings:,}")
+        if self.share is not None and 100 * findings > self.share * cells:
+            said.append(f"{many} in {cells:,} cells, more than {self.share:g} %")
+        if self.moved is not None:
+            watched = [name for name in moved if not self.moved or name in self.moved]
+            said += [f"{', '.join(watched)} moved"] if watched else []
         return said
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cellmend import PAPER, CellMender, load
-from cellmend.errors import DecisionError, ModelFileError, SettingError
+from cellmend.errors import DecisionError, DecisionWarning, ModelFileError, SettingError
 from tests.conftest import SMALL
 from tests.decisions.conftest import harvest, verdict
 
@@ -146,20 +146,21 @@ def test_a_row_is_known_wherever_it_stands(untaught: CellMender, fields: pd.Data
     assert suspicion(learned, moved)[0, 0] == 1
 
 
-@pytest.mark.parametrize(
-    ("decision", "words"),
-    [
-        ({"row": 1, "column": "corp", "value": "x", "verdict": "right"}, "it has no 'corp'. Did you mean 'crop'?"),
-        ({"row": 1, "column": "crop", "value": "rye", "verdict": "right"}, "none of the 1 cells holds the value"),
-        ({"row": 9999, "column": "crop", "value": "oats", "verdict": "right"}, "none of the 1 cells holds the value"),
-    ],
-)
-def test_decisions_about_no_cell_of_the_table_are_refused(
-    untaught: CellMender, fields: pd.DataFrame, decision: dict[str, object], words: str
+def test_decisions_about_no_column_of_the_table_are_refused(untaught: CellMender, fields: pd.DataFrame) -> None:
+    with pytest.raises(DecisionError, match=r"it has no 'corp'\. Did you mean 'crop'"):
+        copy.copy(untaught).learn(fields, [{"row": 1, "column": "corp", "value": "x", "verdict": "right"}])
+
+
+@pytest.mark.parametrize(("row", "value"), [(1, "rye"), (9999, "hay")])
+def test_decisions_about_no_cell_of_the_table_are_told_and_change_nothing(
+    untaught: CellMender, fields: pd.DataFrame, row: int, value: str
 ) -> None:
-    with pytest.raises(DecisionError) as caught:
-        copy.copy(untaught).learn(fields, [decision])
-    assert words in str(caught.value)
+    mender = copy.copy(untaught)
+    with pytest.warns(
+        DecisionWarning, match="1 of 1 decisions is about .*: 0 hold for their values, 1 is not applicable"
+    ):
+        mender.learn(fields, [{"row": row, "column": "crop", "value": value, "verdict": "right"}])
+    assert np.array_equal(suspicion(mender, fields), suspicion(untaught, fields))
 
 
 def test_a_failed_lesson_changes_nothing(untaught: CellMender, fields: pd.DataFrame) -> None:

@@ -180,7 +180,10 @@ def test_a_least_suspicion_that_cannot_be_is_wrong_use(folder, monkeypatch, caps
 # ---------------------------------------------------------------- nightly runs that watch for something
 
 
-@pytest.mark.parametrize(("most", "code"), [("findings>5000", 0), ("findings>0", 3), ("findings", 3), ("gremlins", 2)])
+@pytest.mark.parametrize(("most", "code"), [
+    ("findings>5000", 0), ("findings>0", 3), ("findings", 3), ("findings > 0.1 %", 3), ("findings>99%", 0),
+    ("findings>0.5", 2), ("moved:", 2), ("gremlins", 2),
+])  # fmt: skip
 def test_a_run_fails_with_its_own_code_if_there_are_more_findings_than_allowed(folder, monkeypatch, most, code) -> None:
     assert repair(folder, monkeypatch, "--fail-if", most, "--top", "5") == code
     assert (folder / "out.csv").exists() == (code != 2), "results are written all the same"
@@ -193,6 +196,31 @@ def test_scoring_fails_with_its_own_code_if_a_column_moved(folder, monkeypatch, 
     spoiled().assign(city="Lima").to_csv(folder / "new.csv", index=False)
     assert here(monkeypatch, "score", *where, "-o", str(folder / output)) == 3
     assert "Failed, as --fail-if says: city moved." in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("command", "output"), [("repair", "out.csv"), ("repair", "out"), ("report", "out.html")])
+@pytest.mark.parametrize(("watched", "code"), [("moved", 3), ("moved:city", 3), ("moved:height", 0), ("moved:cty", 1)])
+def test_every_command_by_a_model_fails_if_a_watched_column_moved(
+    folder, monkeypatch, capsys, command: str, output: str, watched: str, code: int
+) -> None:
+    spoiled().assign(city="Lima").to_csv(folder / "new.csv", index=False)
+    where = [str(folder / "new.csv"), "-m", str(folder / "m.cellmend"), "-o", str(folder / output)]
+    assert here(monkeypatch, command, *where, "--fail-if", watched) == code
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("Failed, as --fail-if says: city moved." in said) == (code == 3)
+    assert ("Did you mean 'city'?" in said) == (code == 1)
+    assert (folder / output).exists() == (code != 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "watched"),
+    [(("score", "-m", "m.cellmend"), "findings>3"), (("clean",), "moved"), (("clean",), "moved:a")],
+)
+def test_what_a_command_cannot_watch_is_refused(folder, monkeypatch, capsys, command, watched: str) -> None:
+    monkeypatch.chdir(folder)
+    assert here(monkeypatch, command[0], "new.csv", *command[1:], "-o", "out", "--fail-if", watched) == 2
+    assert "Hint:" in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "out").exists()
 
 
 def test_repairing_into_a_folder_says_what_is_written_otherwise_and_what_nobody_knows(

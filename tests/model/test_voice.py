@@ -46,3 +46,19 @@ def test_figures_are_bounded_and_silent_where_nothing_stands() -> None:
     said = figures(mute, rate=0.0, rows=10)
     assert np.abs(said).max() <= 2 * FARTHEST
     assert not said[1].any()
+
+
+def test_what_is_odd_more_often_in_a_newer_table_is_natural_there() -> None:
+    """Of 100 cells none was odd; all 50 newer ones are, as where dates go on: nothing is left of the ratio but that of
+    the one that lies far beyond the others."""
+    older = voice([-5.0] * 100, [5.0] * 100)
+    newer = voice([20.0] * 50, [*[-20.0] * 49, -(10.0**4)])
+    told = figure(newer.figures(older.tails, [0.01], 100, newer=True), "ratio")
+    untold = figure(newer.figures(older.tails, [0.01], 100), "ratio")
+    assert told[0] < 1.5 < 6 < untold[0]
+    assert told[-1] > 6
+
+
+def test_the_table_that_was_learned_is_no_newer_one() -> None:
+    of = voice([0.0, *[20.0] * 10], [5.0, *[-20.0] * 10])
+    np.testing.assert_array_equal(of.figures(of.tails, [0.01], 11, newer=True), figures(of, rate=0.01, rows=11))

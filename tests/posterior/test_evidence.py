@@ -166,17 +166,17 @@ def test_a_portrait_and_a_context_survive_json_with_the_same_figures() -> None:
 
 def test_a_first_look_survives_json_and_hides_the_same_cells() -> None:
     table = read_typed(people())
-    look, (kept, figures, _) = FirstLook.learn(table, learned())
+    look, (kept, figures, *_) = FirstLook.learn(table, learned())
     again = unpack(FirstLook, json.loads(json.dumps(pack(look))))
     assert pack(again) == pack(look)
-    seen, found, _ = again.look(table, learned())
+    seen, found, *_ = again.look(table, learned())
     assert seen.understood.equals(kept.understood)
     np.testing.assert_array_equal(all_of(found), all_of(figures))
 
 
 def test_a_first_look_hides_the_cells_that_are_more_probably_wrong() -> None:
     table = read_typed(people())
-    look, (kept, figures, _) = FirstLook.learn(table, learned())
+    look, (kept, figures, *_) = FirstLook.learn(table, learned())
     doubtful = weigh(learned(), figures, look.context).of_text >= DOUBTFUL
     assert doubtful[7, 0]  # denver
     assert doubtful.mean() < 0.02

@@ -107,3 +107,16 @@ def test_a_column_survives_json(cells: list[str | None]) -> None:
     again = unpack(Known, pack(column))
     assert pack(again) == pack(column)
     assert again.texts.equals(column.texts)
+
+
+@given(CELLS, CELLS)
+@settings(max_examples=30)
+def test_a_newer_table_counts_where_it_has_more_of_a_text(older: list[str | None], newer: list[str | None]) -> None:
+    """Known texts keep their places, and the same table once more changes nothing."""
+    own, more = known_of(older), Coded.of(chunked(newer))
+    both = own.with_more(more)
+    assert both.texts[: len(own.texts)].equals(own.texts)
+    held = [Counter(text for text in cells if text is not None and text.strip()) for cells in (older, newer)]
+    assert dict(zip(both.texts.to_pylist(), both.counts.tolist(), strict=True)) == held[0] | held[1]
+    assert both.cells == both.counts.sum()
+    assert pack(own.with_more(Coded.of(chunked(older)))) == pack(own)

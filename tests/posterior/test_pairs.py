@@ -137,3 +137,24 @@ def test_a_partner_whose_value_never_stood_beside_any_tells_nothing() -> None:
     pairs = Pairs.learn(codes, [2, 3])
     told = pairs.told(np.array([[0, 2]]), 0, 0)
     assert told is None or told[1] >= 0
+
+
+def test_values_that_go_together_in_a_newer_table_do_so_from_then_on() -> None:
+    """A third city that the newer table has six times with its own land is no contradiction; alone it is unknown."""
+    older = np.array([[0, 0]] * 10 + [[1, 1]] * 10)
+    newer = np.array([[0, 0]] * 5 + [[2, 2]] * 6)
+    own = Pairs.learn(older, [2, 2])
+    both = own.with_more(newer, [3, 3])
+    found = dict(zip(NAMES, both.evidence(newer)[-1, 0].tolist(), strict=True))
+    assert found["pair_for"] > 0.9
+    assert found["pair_against"] < 0
+    assert [totals.tolist() for totals in both.totals] == [[10, 10, 6], [10, 10, 6]]
+    assert own.evidence(np.array([[-1, -1]]))[0, 0, NAMES.index("pair_for")] == 0
+
+
+@given(CODES)
+@settings(max_examples=30)
+def test_the_same_table_once_more_changes_no_pair(rows: list[tuple[int, int, int]]) -> None:
+    codes = np.array(rows)
+    own = Pairs.learn(codes, [3, 3, 3])
+    assert pack(own.with_more(codes, [3, 3, 3])) == pack(own)

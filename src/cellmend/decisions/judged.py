@@ -68,6 +68,25 @@ class Judged:
             parts += [np.clip(families, -FARTHEST, FARTHEST), self.figures[rows][..., OF_ROW]]
         return np.concatenate(parts, axis=-1)
 
+    def rows_with(self, place: int, text: str) -> Ints:
+        """The rows whose cell in a column that is judged holds a text, but for spaces around it."""
+        holds = np.isin(self.columns[place].codes, self._codes[place].get(text, []))
+        return np.flatnonzero(holds & self.held[:, place])
+
+    @cached_property
+    def _codes(self) -> list[dict[str, list[int]]]:
+        """Of each column the places of its different texts, by what they are without spaces around them."""
+        found: list[dict[str, list[int]]] = []
+        for column in self.columns:
+            found.append({})
+            for code, text in enumerate(column.texts.to_pylist()):
+                found[-1].setdefault(text.strip(), []).append(code)
+        return found
+
+    def shows_in_text(self, rows: Ints, place: int) -> bool:
+        """If these cells of a column are wrong, does the text of each of them probably show it?"""
+        return self.posterior is not None and bool(self.posterior.shows_in_text[rows, place].all())
+
     def text(self, row: int, place: int) -> str:
         """What stands in a cell as a person writes it; "" if it is empty."""
         return (self.table.text(row, place) or "").strip()

@@ -16,6 +16,7 @@ from cellmend.errors import DecisionError, did_you_mean
 from cellmend.posterior.known import Floats
 from cellmend.table.causes.named import DECIDED, TAUGHT
 from cellmend.table.packing import pack, unpack
+from cellmend.table.priors import BY_FAR
 from cellmend.table.readtable import ReadTable, Suspect
 from cellmend.table.values import Bools, shortened
 
@@ -29,8 +30,10 @@ class Known:
     """A decision, and what its cell looked like."""
 
     decision: Decision
-    row_print: str  # of its row, wherever that comes to stand; a text, since JSON's numbers end at 2**53
+    row_print: str | None  # of its row, wherever that comes to stand; a text, since JSON's numbers end at 2**53
     example: Example | None  # None: the cell was empty, or the model does not judge its column
+
+    # Both are None of a cell that was never seen: then the decision is about its value alone.
 
     @property
     def wrong(self) -> bool:
@@ -55,7 +58,7 @@ class Taught:
     def revise(self, judged: Judged) -> Floats:
         """The suspicion of all cells, (N, D), after what was decided of some."""
         revised = self.lesson.revise(judged) if self.lesson.speaks_of(judged) else judged.suspicion.copy()
-        for cell, known in self.own(judged).items():
+        for cell, known in self.held(judged).items():
             revised[cell] = float(known.wrong)
         return revised
 
@@ -70,9 +73,10 @@ class Taught:
         repair that people gave tells what was meant."""
         told = {(each.row, each.column) for each in judged.table.suspects if each.meant}  # by slips or other rows
         found = {cell: (TAUGHT, meant) for cell, meant in self._meant(judged, flagged) if cell not in told}
-        for cell, known in self.own(judged).items():
+        own = self.own(judged)
+        for cell, known in self.held(judged).items():
             if flagged[cell]:
-                found[cell] = DECIDED, known.decision.repair
+                found[cell] = DECIDED if cell in own else TAUGHT, known.decision.repair
         suspects = {}
         for (row, place), (cause, meant) in found.items():
             reason = f"{self.names[place]} is {shortened(judged.text(row, place) or None)}, {REASONS[cause]}"
@@ -94,6 +98,35 @@ class Taught:
         partner = self.repairs[place].partner
         return judged.text(row, place), judged.text(row, partner.place) if partner else ""
 
+    def held(self, judged: Judged) -> dict[Cell, Known]:
+        """The cells of which a decision says what they are: their own, or one about a cell that holds the same text."""
+        return self.by_value(judged) | self.own(judged)
+
+    def by_value(self, judged: Judged) -> dict[Cell, Known]:
+        """Cells that hold a text which was decided in one way, if what is wrong with it shows in the text.
+
+        A valid value that stood in the wrong row says nothing of other rows.
+        """
+        said, names = dict[tuple[int, str], list[Known]](), list(self.names)
+        for each in self.known:
+            if text := (each.decision.value or "").strip():
+                said.setdefault((names.index(each.decision.column), text), []).append(each)
+        found = dict[Cell, Known]()
+        for (place, text), known in said.items():
+            rows, meant = judged.rows_with(place, text), {each.decision.repair for each in known}
+            in_one_way = len({each.wrong for each in known}) == 1 and len(meant - {None}) <= 1
+            if in_one_way and judged.shows_in_text(rows, place):
+                best = max(known, key=lambda each: each.repaired)
+                found |= dict.fromkeys(((row, place) for row in rows.tolist()), best)
+        return found
+
+    def elsewhere(self, judged: Judged, decisions: Sequence[Decision]) -> tuple[int, int]:
+        """Of how many of these decisions the cell is not there, and how many of them hold for no cell at all."""
+        own = {known.decision.cell for known in self.own(judged).values()}
+        held = {(known.decision.column, known.decision.value) for known in self.by_value(judged).values()}
+        gone = [each for each in standing(decisions) if each.cell not in own]
+        return len(gone), sum((each.column, each.value) not in held for each in gone)
+
     def own(self, judged: Judged) -> dict[Cell, Known]:
         """The decided cells of a table: those of the rows that were decided, wherever they stand now.
 
@@ -101,7 +134,8 @@ class Taught:
         """
         by_print: dict[int, list[Known]] = {}
         for each in self.known:
-            by_print.setdefault(int(each.row_print), []).append(each)
+            if each.row_print is not None:
+                by_print.setdefault(int(each.row_print), []).append(each)
         places, found = {name: place for place, name in enumerate(self.names)}, dict[Cell, Known]()
         for row in np.flatnonzero(np.isin(judged.prints, np.array(list(by_print), dtype=np.uint64))).tolist():
             for each in by_print[int(judged.prints[row])]:
@@ -127,23 +161,23 @@ class Taught:
 
 
 def teach(before: Taught | None, judged: Judged, decisions: Sequence[Decision]) -> Taught:
-    """What was taught before and these decisions of a table's cells.
+    """What was taught before and these decisions, of a table's cells or of those of an earlier one.
 
-    Decisions are in the order in which they were taken; what a cell was decided to be before is forgotten.
+    Decisions are in the order in which they were taken; what a cell was decided to be before is forgotten. Of a cell
+    that does not hold what was seen, the decision is about the value alone, and so are all where most do not.
     """
     held, names = standing(decisions), judged.table.names
     check_decisions(held, judged.table)
     placed = [each for each in held if _stands(each, judged)]
-    told = {each.cell for each in placed} | {each.cell for each in decisions if each.verdict == UNDO}
+    if len(placed) < BY_FAR * len(held):  # of another table some cells hold the same by chance
+        placed = []
+    gone = [each for each in held if each not in placed]
+    told = {each.cell for each in held} | {each.cell for each in decisions if each.verdict == UNDO}
     old = [each for each in (before.known if before else ()) if each.decision.cell not in told]
     here = [each.decision for each in old if _stands(each.decision, judged, each.row_print)]
     known = [each for each in old if each.decision not in here]
     known += [_known(each, judged) for each in [*here, *placed]]
-    if held and not known:
-        raise DecisionError(
-            f"Decisions must be about cells of the table; none of the {len(held):,} cells holds the value that was "
-            "seen. Hint: give the table that was decided on, or a model that was taught with it."
-        )
+    known += [Known(each, None, None) for each in gone]
     decided = np.zeros(judged.suspicion.shape, dtype=bool)
     for each in (*here, *placed):
         decided[each.row, names.index(each.column)] = True

@@ -18,6 +18,7 @@ from cellmend.findings.explanation import Verdict, explain, explain_by_network, 
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
 from cellmend.findings.keeping import breaking, breaking_texts, in_keeping, keeping_rules, with_arrow
+from cellmend.findings.unbroken import unbroken
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
 from cellmend.model.evidence import level_probabilities
@@ -80,9 +81,10 @@ class Finder:
         told = [(each, decided.get((each.row, each.place))) for each in verdicts]
         found = [explain(each, words) if own is None else explain_decided(own, words) for each, own in told]
         found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
-        rules = [each for each in self.judge.model.reader.relations if isinstance(each, Arithmetic)]
-        found = in_keeping(found, table, rules)
-        found = keeping_rules(found, words, self.judge.model.reader.kept_by_all)
+        reader = self.judge.model.reader
+        found = in_keeping(found, table, [each for each in reader.relations if isinstance(each, Arithmetic)])
+        found = unbroken(found, table, reader.relations, reader.identifiers)
+        found = keeping_rules(found, words, reader.kept_by_all)
         return sorted(found, key=lambda each: (-each.suspicion, -each.repair_probability))
 
     def _verdicts(self, encoded: EncodedTable, suspicion: Floats, flagged: Bools, words: Wording) -> list[Verdict]:
@@ -102,7 +104,7 @@ class Finder:
     ) -> tuple[list[Asked], list[list[Hypothesis]], list[Floats]]:
         """The flagged cells, (N, all columns), all that each may have been, and figures about that."""
         asked = self.asked(encoded, suspicion, flagged)
-        collected = Hypotheses(self.judge.weighing.first_look.portrait, seen_of(encoded).figures, words)
+        collected = Hypotheses(seen_of(encoded).portrait, seen_of(encoded).figures, words)
         found = self._keeping_rules(encoded, asked, [collected.of(cell) for cell in asked])
         fits = self.fits(encoded, asked, found, words)
         return asked, found, collected.figures_for(asked, found, fits)

@@ -83,8 +83,9 @@ def _found(
 
 def learn_decisions(
     judge: Judge, encoded: EncodedTable, decisions: Sequence[Decision], threshold: Threshold
-) -> tuple[Model, pa.Table]:
-    """The model that was taught these decisions too, and the other cells that it now flags or no longer flags."""
+) -> tuple[Model, pa.Table, str]:
+    """The model that was taught these decisions too, the other cells that it now flags or no longer flags, and a
+    sentence if decisions are about cells that are not there."""
     judged, before = judge.untaught(encoded), judge.suspicion(encoded)
     taught = teach(judge.model.taught, judged, decisions)
     after = taught.revise(judged)
@@ -98,7 +99,20 @@ def learn_decisions(
          float(after[row, place]), "found" if now[row, place] else "dropped")
         for row, place in zip(*(each.tolist() for each in np.nonzero(moved)), strict=True)
     ]  # fmt: skip
-    return replace(judge.model, taught=taught if taught.known else None), _as_table(CHANGES, lines)
+    told = _about_others(len(decisions), *taught.elsewhere(judged, decisions))
+    return replace(judge.model, taught=taught if taught.known else None), _as_table(CHANGES, lines), told
+
+
+def _about_others(decisions: int, gone: int, left: int) -> str:
+    """What becomes of decisions about cells that are not there.
+
+    >>> _about_others(20, 0, 0), _about_others(20, 7, 5)
+    ('', '7 of 20 decisions are about cells that are not in this table: 2 hold for their values, 5 are not applicable')
+    """
+    here = f"{gone - left:,} hold{'s' * (gone - left == 1)} for {'its value' if gone - left == 1 else 'their values'}"
+    away = f"{left:,} {'is' if left == 1 else 'are'} not applicable"
+    about = "is about a cell that is" if gone == 1 else "are about cells that are"
+    return f"{gone:,} of {decisions:,} decisions {about} not in this table: {here}, {away}" if gone else ""
 
 
 def _guesses(

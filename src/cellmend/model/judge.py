@@ -92,13 +92,14 @@ class Judge:
 
     def hear(self, encoded: EncodedTable, voice: Voice) -> Judged:
         """The same by what the network said already; remembered."""
-        weighing, figures = self.weighing, seen_of(encoded).figures
+        weighing, seen, table = self.weighing, seen_of(encoded), encoded.table
         said = self.figures_of(encoded, voice, weighing.tails)
-        found = weigh(weighing.weigher, figures, weighing.context, said).beside(odds_of_their_own(encoded.table))
+        context = weighing.first_look.context_with(weighing.context, table, seen.figures, weighing.weigher, said)
+        found = weigh(weighing.weigher, seen.figures, context, said).beside(odds_of_their_own(table))
         asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
         found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
-        found = after_violations(found, encoded.table.violations)
-        judged = Judged(encoded.table, found.suspicion, figures, found, weighing.first_look.portrait)
+        found = after_violations(found, table.violations)
+        judged = Judged(table, found.suspicion, seen.figures, found, seen.portrait)
         self._last = encoded, judged
         return judged
 
@@ -113,14 +114,19 @@ class Judge:
         return found
 
     def voice(self, encoded: EncodedTable) -> Voice:
-        """What the network says of each modelled cell; of those that a first look hid too, hidden like any other."""
+        """What the network says of each modelled cell; of those that a first look hid too, hidden like any other.
+
+        Of cells by which a column of dates or a counter goes on in a newer table it can say nothing.
+        """
         cells, said = encoded.whole, self._said(encoded)
         hidden = (cells.observed & ~encoded.cells.observed).cpu().numpy()
         rows = np.flatnonzero(hidden.any(axis=1))
         if len(rows):
             shown = self._said(replace(encoded, cells=cells[torch.from_numpy(rows)]))
             said[:, rows] = np.where(hidden[rows], shown, said[:, rows])
-        return Voice(said[0], said[1], cells.known.cpu().numpy(), encoded.cells.observed.cpu().numpy())
+        told = np.ones_like(hidden) if encoded.table.by_rows else ~self.model.profile.gone_on(cells)
+        known, usual = cells.known.cpu().numpy(), encoded.cells.observed.cpu().numpy()
+        return Voice(said[0], said[1], known & told, usual & told)
 
     def _said(self, encoded: EncodedTable) -> Floats:
         """Log odds by all readings, and the ratio with nothing else hidden, (2, N, D)."""
@@ -130,7 +136,8 @@ class Judge:
         """What the network says of each cell as figures, (N, all columns, figures of NETWORK)."""
         columns, rows = self.model.encoder.columns, self.model.replay.stands_for
         said = np.zeros((encoded.table.rows, len(encoded.table.names), len(NETWORK)), dtype=np.float32)
-        said[:, self.model.encoder.positions] = voice.figures(tails, self.rates.by_column(len(columns)), rows)
+        rates, newer = self.rates.by_column(len(columns)), not encoded.table.by_rows
+        said[:, self.model.encoder.positions] = voice.figures(tails, rates, rows, newer=newer)
         return said
 
     @property

@@ -31,6 +31,7 @@ from cellmend.settings import Settings
 from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
+from cellmend.table.schema import DATE
 
 FEW_ROWS = 4000  # in a small table
 STEPS = (40, 16)  # an epoch of small and of other tables, unless batch_size is given: more rows do not need more steps
@@ -159,12 +160,13 @@ def threads_for(batch_size: int) -> AbstractContextManager[None]:
 def finish(start: Untrained, network: RVAE, history: Tensor, settings: Settings, suspicions: Suspicions) -> Judge:
     """Who judges by the model that came of it, with all that is known beside the weights."""
     rates = settled_rates(network, start.cells, settings, suspicions)
+    dates = [column.name for column in start.reader.schema if column.kind == DATE]
     model = Model(
         reader=start.reader,
         encoder=start.encoder,
         network=network,
         calibration=Calibration(rates, math.nan, settings.repair_method),
-        profile=Profile.learn(start.encoder.columns, start.cells),
+        profile=Profile.learn(start.encoder.columns, start.cells, dates),
         replay=Replay(keep(settings.keep_rows, start.seed, Replay(start.cells[:0], 0), start.cells), len(start.cells)),
         seed=start.seed,
         history=mean_history(history),

@@ -69,6 +69,11 @@ class Model:
         """Where the network is."""
         return self.network.decoder_output.bias.device
 
+    def texts_of(self, name: str) -> list[str]:
+        """What stood in a column, without spaces around it, flagged or not; of models of before, nothing."""
+        columns = self.weighing.first_look.portrait.columns if self.weighing else ()
+        return [text.strip() for known in columns if known.name == name for text in known.texts.to_pylist()]
+
     def say(self, column: EncodedColumn, value: float) -> str:
         """A model value for a sentence about its column."""
         return in_words(column, value, self.reader.notations.get(column.name))

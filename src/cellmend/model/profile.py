@@ -8,7 +8,7 @@ they are equal, 1 if they have nothing in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cellmend.model.columns import EncodedColumn
+from cellmend.model.columns import EncodedColumn, RealColumn
 from cellmend.model.encoding import Cells
 from cellmend.table.packing import pack, unpack_fields
+from cellmend.table.priors import ENOUGH, NEARLY_ALL
 
 LEAST_MOVED = 0.02  # bits: a Gaussian that moved by a third of its deviation, or 2 % of the cells that became 10 %
 SURE = 4.5  # standard deviations of a normal that chance must be beaten by: once in 300,000 columns
@@ -42,10 +43,12 @@ class ColumnProfile:
     counts: tuple[float, ...]  # one more than edges, or one a level
     missing: float
     impossible: float
+    runs: int = 0  # 1 if it goes on from row to row or holds dates, -1 if it goes down: newer rows go on where it ended
 
     def __add__(self, other: ColumnProfile) -> ColumnProfile:
         counts = tuple(own + more for own, more in zip(self.counts, other.counts, strict=True))
-        return ColumnProfile(self.edges, counts, self.missing + other.missing, self.impossible + other.impossible)
+        missing, impossible = self.missing + other.missing, self.impossible + other.impossible
+        return replace(self, counts=counts, missing=missing, impossible=impossible)
 
     def of(self, values: NDArray[np.float32], observed: NDArray[np.bool_]) -> ColumnProfile:
         """Of other cells, (N,), in the same bins."""
@@ -72,7 +75,22 @@ class ColumnProfile:
     def times(self, share: float) -> ColumnProfile:
         """As of this share of the rows."""
         counts = tuple(share * count for count in self.counts)
-        return ColumnProfile(self.edges, counts, share * self.missing, share * self.impossible)
+        return replace(self, counts=counts, missing=share * self.missing, impossible=share * self.impossible)
+
+    def runs_on(self, now: ColumnProfile) -> bool:
+        """Does a newer table go on where this one ended? Far more of it lies beyond the end, and no more on this side
+        of any edge."""
+        if not self.runs or not self.edges:
+            return False
+        before, after = (np.array(each.counts)[:: self.runs].cumsum() for each in (self, now))
+
+        def moved(edge: int, sign: int) -> bool:
+            both = [np.array([each[edge], each[-1] - each[edge]]) for each in (before, after)]
+            shares = [each[0] / max(each.sum(), 1) for each in both]
+            return sign * (shares[1] - shares[0]) > 0 and differ(*both)
+
+        inner = range(len(self.edges))
+        return moved(inner[-1], -1) and not any(moved(edge, 1) for edge in inner)
 
 
 @dataclass(frozen=True)
@@ -84,17 +102,25 @@ class Profile:
     learned: tuple[Profile, ...] = ()  # of each table by itself, if several were learned from, the newest last
 
     @classmethod
-    def learn(cls, columns: Sequence[EncodedColumn], cells: Cells) -> Profile:
-        """Bins that suit these cells, (N, D), and their counts."""
+    def learn(cls, columns: Sequence[EncodedColumn], cells: Cells, dates: Container[str] = ()) -> Profile:
+        """Bins that suit these cells, (N, D), and their counts; `dates` are the names of columns that hold such."""
         values, observed = cells.values.cpu().numpy().T, cells.observed.cpu().numpy().T
         each = zip(columns, values, observed, strict=True)
-        return cls(0, tuple(_bins(column, own[seen]) for column, own, seen in each)).of(cells)
+        return cls(0, tuple(_bins(column, own[seen], column.name in dates) for column, own, seen in each)).of(cells)
 
     def of(self, cells: Cells) -> Profile:
         """Of other cells, (N, D), in the same bins."""
         values, observed = cells.values.cpu().numpy().T, cells.observed.cpu().numpy().T
         each = zip(self.columns, values, observed, strict=True)
         return Profile(len(cells), tuple(own.of(value, seen) for own, value, seen in each))
+
+    def gone_on(self, cells: Cells) -> NDArray[np.bool_]:
+        """Which cells of a newer table, (N, D), lie beyond the end of a column that goes on there."""
+        beyond, values = np.zeros(cells.values.shape, dtype=bool), cells.values.cpu().numpy()
+        for place, (own, now) in enumerate(zip(self.columns, self.of(cells).columns, strict=True)):
+            if own.runs_on(now):
+                beyond[:, place] = own.runs * values[:, place] > own.runs * own.edges[:: own.runs][-1]
+        return beyond
 
     def __add__(self, other: Profile) -> Profile:
         each = zip(self.columns, other.columns, strict=True)
@@ -129,11 +155,28 @@ class Profile:
         return unpack_fields(cls, entry)
 
 
-def _bins(column: EncodedColumn, values: NDArray[np.float32]) -> ColumnProfile:
-    """An empty profile with the bins of a column that holds these values, (N,)."""
+def _bins(column: EncodedColumn, values: NDArray[np.float32], is_date: bool) -> ColumnProfile:
+    """An empty profile with the bins of a column that holds these values, (N,), in the order of rows."""
     at = column.edges(values[np.isfinite(values)])
+    runs = _direction(values) or int(is_date)
+    if runs and isinstance(column, RealColumn):
+        at = np.clip(at, *column.reach).tolist()  # it ends where usual values do, however far out an error lies
     edges = np.unique(np.array(at, np.float32)).astype(float).tolist()
-    return ColumnProfile(tuple(edges), (0.0,) * (len(column.levels) or len(edges) + 1), 0.0, 0.0)
+    counts = (0.0,) * (len(column.levels) or len(edges) + 1)
+    return ColumnProfile(tuple(edges), counts, 0.0, 0.0, runs)
+
+
+def _direction(values: NDArray[np.float32]) -> int:
+    """1 if values rise from row to row, -1 if they fall, 0 if neither.
+
+    >>> _direction(np.arange(30)), _direction(-np.arange(30)), _direction(np.arange(30) % 7)
+    (1, -1, 0)
+    """
+    steps = np.diff(values[np.isfinite(values)])
+    up, down = int((steps > 0).sum()), int((steps < 0).sum())
+    if up + down < ENOUGH or max(up, down) < NEARLY_ALL * (up + down):
+        return 0
+    return 1 if up > down else -1
 
 
 def _grown(profile: ColumnProfile, column: EncodedColumn) -> ColumnProfile:
@@ -165,7 +208,7 @@ def _moves(column: EncodedColumn, then: ColumnProfile, now: ColumnProfile, write
     if differ(np.array([then.impossible, known[0]]), np.array([now.impossible, known[1]])):
         unknown = [each.impossible / max(count, 1) for each, count in zip((then, now), told, strict=True)]
         yield f"{percent(unknown[1])} of its cells {column.unknown}, {percent(unknown[0])} did then"
-    if differ(np.array(then.counts), np.array(now.counts)):
+    if differ(np.array(then.counts), np.array(now.counts)) and not then.runs_on(now):
         shares = [np.array(each.counts) / count for each, count in zip((then, now), known, strict=True)]
         say = _of_numbers if then.edges else _of_levels
         yield say(column, then.edges, shares[0], shares[1], write)

@@ -102,6 +102,12 @@ class Portrait:
         learned = Pairs.learn(codes, [len(each.texts) for each in known]), Curves.learn(numbers_of(known, coded), codes)
         return cls(known, *learned, Exchanges.learn(known, coded)), coded
 
+    def with_more(self, columns: Sequence[Coded]) -> Portrait:
+        """With what a newer table holds: a value that is usual there is a usual one."""
+        known = tuple(own.with_more(column) for own, column in zip(self.columns, columns, strict=True))
+        pairs = self.pairs.with_more(places_of(known, columns), [len(each.texts) for each in known])
+        return Portrait(known, pairs, self.curves)
+
     @cached_property
     def everywhere(self) -> rows.Everywhere:
         """How often each text stands in the whole table."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cellmend.posterior.evidence import Figures, Portrait
 from cellmend.posterior.experts import expert_evidence
 from cellmend.posterior.known import Coded
@@ -20,6 +23,7 @@ class Seen(NamedTuple):
     table: ReadTable  # without the cells that their text shows to be wrong: the network must not take them for true
     figures: Figures  # evidence of all cells
     posterior: Posterior  # of all cells, before the network speaks
+    portrait: Portrait  # what is known of the columns, by this table too if it is judged as a whole
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,33 @@ class FirstLook:
         doubtful = posterior.of_text >= DOUBTFUL
         says = figures.observed & table.says_something
         doubtful &= 2 * (doubtful & says).sum(axis=0) < says.sum(axis=0)  # a column must keep something to learn
-        return look, Seen(table.without(doubtful), figures, posterior)
+        return look, Seen(table.without(doubtful), figures, posterior, portrait)
 
     def look(self, table: ReadTable, weigher: Weigher) -> Seen:
-        """What is seen of a table like the one that was learned from."""
+        """What is seen of a table like the one that was learned from.
+
+        A whole table is judged as if its rows had stood there, too: what is new to the model may be usual in it.
+        """
         coded = [Coded.of(column) for column in table.arrow.columns]
         for place, name in enumerate(table.names):  # of columns that are written otherwise than learned nothing is said
             if name in table.adapted or isinstance(table.notations.get(name), Unread):
                 coded[place] = coded[place].silent
-        alone = table.rows_alone or table.frame.is_array  # the rows of an array have no order
-        figures = self.portrait.figures(coded, rows_alone=alone).with_more(expert_evidence(table))
-        posterior = weigh(weigher, figures, self.context)
-        return Seen(table.without(posterior.of_text >= DOUBTFUL), figures, posterior)
+        portrait = self.portrait if table.by_rows else self.portrait.with_more(coded)
+        figures = portrait.figures(coded, rows_alone=table.by_rows).with_more(expert_evidence(table))
+        context = self.context_with(self.context, table, figures, weigher)
+        posterior = weigh(weigher, figures, context)
+        return Seen(table.without(posterior.of_text >= DOUBTFUL), figures, posterior, portrait)
+
+    def context_with(
+        self,
+        context: Context,
+        table: ReadTable,
+        figures: Figures,
+        weigher: Weigher,
+        network: NDArray[np.float32] | None = None,
+    ) -> Context:
+        """What the table learned from and this one look like together; `context` is the former."""
+        if table.by_rows or not table.rows:
+            return context
+        share = table.rows / (table.rows + self.portrait.columns[0].rows)
+        return context.followed_by(context_of(weigher, figures, network), share)

@@ -79,6 +79,26 @@ class Known:
             counts, texts = counts[kept], texts.take(pa.array(kept))
         return cls(name, texts, counts, cells, len(column.codes))
 
+    def with_more(self, column: Coded) -> Known:
+        """With what the column holds in a newer table, known texts keeping their places.
+
+        Each text counts as in the table that has more of it: a newer table may hold older rows once more.
+        """
+        both = pa.chunked_array([self.texts, column.texts], pa.string()).combine_chunks()
+        coded, newer = both.dictionary_encode(), column.counts
+        place = coded.indices.to_numpy(zero_copy_only=False)
+        counts = np.zeros(len(coded.dictionary), dtype=np.int64)
+        counts[place[: len(self.texts)]] = self.counts
+        np.maximum.at(counts, place[len(self.texts) :], newer)
+        new = len(self.texts) + np.argsort(-counts[len(self.texts) :], kind="stable")
+        new = new[counts[new] > 0][: max(MOST_TEXTS - len(self.texts), 0)]
+        kept = np.append(np.arange(len(self.texts)), np.sort(new))
+        cells = int(counts.sum()) + self.cells - int(self.counts.sum())  # those of texts that were left out, too
+        gaps = max(self.rows - self.cells, len(column.codes) - int(newer.sum()))
+        return Known(
+            self.name, coded.dictionary.cast(pa.string()).take(pa.array(kept)), counts[kept], cells, cells + gaps
+        )
+
     def count_of(self, texts: pa.StringArray) -> Floats:
         """Cells that hold each text, (T,), and 1 at least: a cell that is judged is one of them."""
         return np.maximum(self.total(None, texts), 1.0)

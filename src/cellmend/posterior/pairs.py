@@ -63,6 +63,17 @@ class Pairs:
             found += strong[:PARTNERS]
         return cls(size, totals, tuple(found))
 
+    def with_more(self, codes: Codes, sizes: Sequence[int]) -> Pairs:
+        """With those of a newer table, (N, D), places among values of which there are `sizes` by now, the learned ones
+        first. Each pair counts as in the table that has more of it."""
+        size = np.asarray(sizes, dtype=np.int64)
+        newer = [np.bincount(c[c >= 0], minlength=s) for c, s in zip(codes.T, sizes, strict=True)]
+        totals = tuple(
+            np.maximum(np.append(own, np.zeros(len(new) - len(own), np.int64)), new)
+            for own, new in zip(self.totals, newer, strict=True)
+        )
+        return Pairs(size, totals, tuple(_grown(pair, self.sizes, codes, size) for pair in self.pairs))
+
     @cached_property
     def _of_column(self) -> dict[int, list[Pair]]:
         """The pairs of each column that has any."""
@@ -174,6 +185,15 @@ def _learn_pair(codes: Codes, sizes: Codes, totals: Sequence[Codes], column: int
     value, beside = codes[:, column], codes[:, partner]
     both = (value >= 0) & (beside >= 0)
     keys, index, counts = np.unique(beside[both] * sizes[column] + value[both], return_inverse=True, return_counts=True)
+    group = np.bincount(beside[both], minlength=sizes[partner])[beside[both]]
+    usual = np.bincount(value[both], minlength=sizes[column])[value[both]] / max(both.sum(), 1)
+    own = (counts[index.reshape(-1)] - 1 + UNSEEN * usual) / (group - 1 + UNSEEN)
+    strength = float(np.log(own / usual).mean()) if both.any() else 0.0
+    return _pair(column, partner, strength, keys, counts, sizes)
+
+
+def _pair(column: int, partner: int, strength: float, keys: Codes, counts: Codes, sizes: Codes) -> Pair:
+    """A pair from its sorted keys and their counts."""
     owner = keys // sizes[column]
     order = np.lexsort((-counts, owner))
     first = np.searchsorted(owner[order], np.arange(sizes[partner]))
@@ -184,8 +204,17 @@ def _learn_pair(codes: Codes, sizes: Codes, totals: Sequence[Codes], column: int
         np.where(padded_owner[first + step] == here, what[first + step], empty)
         for step, what, empty in ((0, values, -1), (0, padded, 0), (1, padded, 0))
     )
-    group = np.bincount(beside[both], minlength=sizes[partner])[beside[both]]
-    usual = np.bincount(value[both], minlength=sizes[column])[value[both]] / max(both.sum(), 1)
-    own = (counts[index.reshape(-1)] - 1 + UNSEEN * usual) / (group - 1 + UNSEEN)
-    strength = float(np.log(own / usual).mean()) if both.any() else 0.0
     return Pair(column, partner, strength, keys, counts, top, top_count, next_count)
+
+
+def _grown(pair: Pair, before: Codes, codes: Codes, sizes: Codes) -> Pair:
+    """A pair with the rows of a newer table, as strong as it was."""
+    value, beside = codes[:, pair.column], codes[:, pair.partner]
+    both, wide = (value >= 0) & (beside >= 0), sizes[pair.column]
+    known = pair.keys // before[pair.column] * wide + pair.keys % before[pair.column]
+    new, often = np.unique(beside[both] * wide + value[both], return_counts=True)
+    keys = np.union1d(known, new)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    counts[np.searchsorted(keys, known)] = pair.counts
+    np.maximum.at(counts, np.searchsorted(keys, new), often)
+    return _pair(pair.column, pair.partner, pair.strength, keys, counts, sizes)

@@ -14,6 +14,7 @@ from cellmend.posterior.priors import FARTHEST, LEARNED_ROWS, TOGETHER, WEIGHED_
 from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, with_one_more
 
 VALID, NUMBER = "valid", "number"  # families that the network has a say in
+IN_TEXT = [at for at, family in enumerate(FAMILIES) if family not in (VALID, NUMBER)]  # places of the others
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,12 @@ class Posterior:
     def of_text(self) -> Floats:
         """Probability that each cell is wrong in a way that its text shows, (N, D): whether a number or a value of the
         column stands in the right row is left to the network."""
-        kept = [1 + at for at, family in enumerate(FAMILIES) if family not in (VALID, NUMBER)]
-        return np.where(self.observed, np.exp(self.logs[..., kept]).sum(-1), 0.0)
+        return np.where(self.observed, np.exp(self.logs[..., 1:][..., IN_TEXT]).sum(-1), 0.0)
+
+    @property
+    def shows_in_text(self) -> NDArray[np.bool_]:
+        """If a cell is wrong, does its text probably show it, (N, D)?"""
+        return np.isin(self.logs[..., 1:].argmax(-1), IN_TEXT)
 
     def beside(self, log_odds: Floats) -> Posterior:
         """With one more explanation of each cell, a valid value in the wrong row, from its log odds (N, D), -inf where

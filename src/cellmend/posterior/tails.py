@@ -35,6 +35,18 @@ class Tails:
         """
         return cls(np.stack([((odd >= each) & observed).sum(0, dtype=float) for each in GRID], axis=1))
 
+    def with_more(self, newer: Tails) -> Tails:
+        """Of both tables together."""
+        return Tails(self.at_least + newer.at_least)
+
+    def unexpected(self, newer: Tails, odd: Floats) -> Floats:
+        """How many other cells of its column in a newer table are as odd as each of its cells, (N, D), beyond the share
+        that is so here."""
+        cells = self.at_least[:, :1]  # 0 in models of before
+        shares = np.where(cells > 0, self.at_least / np.maximum(cells, 1.0), np.exp(np.minimum(self.at_least, 0.0)))
+        others = np.maximum(newer.at_least - 1 - shares * newer.at_least[:, :1], 0.0)
+        return others[np.arange(odd.shape[1]), _step(odd)] if odd.size else np.zeros_like(odd)
+
     @cached_property
     def _islands(self) -> Floats:
         """How far each step of the grid lies beyond the last one with more cells, (D, grid)."""
@@ -44,5 +56,9 @@ class Tails:
 
     def islands(self, odd: Floats) -> Floats:
         """How far beyond the next odd cell of its column each cell lies, (N, D)."""
-        step = np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)
-        return self._islands[np.arange(odd.shape[1]), step] if odd.size else np.zeros_like(odd)
+        return self._islands[np.arange(odd.shape[1]), _step(odd)] if odd.size else np.zeros_like(odd)
+
+
+def _step(odd: Floats) -> NDArray[np.int64]:
+    """The last step of the grid that each cell reaches, (N, D)."""
+    return np.minimum(np.searchsorted(GRID, odd, side="right") - 1, len(GRID) - 1)

@@ -57,6 +57,11 @@ class Context:
     table: Tensor  # (W,) mean of the columns
     rates: Tensor  # (D, F) how often each family of causes acts in each column
 
+    def followed_by(self, newer: Context, share: float) -> Context:
+        """This table and a newer one, which has this share of all rows."""
+        both = zip(vars(self).items(), vars(newer).values(), strict=True)
+        return Context(**{name: own + share * (new - own) for (name, own), new in both})
+
     def to_json(self) -> dict[str, Any]:
         return {name: value.tolist() for name, value in vars(self).items()}
 

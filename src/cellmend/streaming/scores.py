@@ -44,6 +44,13 @@ def compare(mender: CellMender, names: list[str], profile: Profile, otherwise: M
     return NewRows(otherwise, moved, tuple(others(names, mender.names_ or [])))
 
 
+def compare_table(source: TableFile, mender: CellMender) -> NewRows:
+    """A newer table beside what the model learned."""
+    table = conform(source.table, mender, source.name)
+    adapted, otherwise = mender.adapted_to(table)
+    return compare(adapted, source.table.column_names, adapted.profile(table), otherwise)
+
+
 def score_table(source: TableFile, mender: CellMender) -> pa.Table:
     """The suspicion of every cell under the table's own column names, and the row scores beside them."""
     batch = source.table.combine_chunks().to_batches()[0] if source.table.num_rows else source.table
@@ -58,10 +65,8 @@ def write_scores(
     compared = shown if compared is None else compared
     if isinstance(source, Stream):
         return _write_scores_in_pieces(source, mender, path, shown=shown, compared=compared)
-    table = conform(source.table, mender, source.name)
-    mender, otherwise = mender.adapted_to(table)
-    write_table(path, score_table(source, mender))
-    return compare(mender, source.table.column_names, mender.profile(table), otherwise) if compared else NewRows()
+    write_table(path, score_table(source, mender.adapted_to(conform(source.table, mender, source.name))[0]))
+    return compare_table(source, mender) if compared else NewRows()
 
 
 def _write_scores_in_pieces(stream: Stream, mender: CellMender, path: Path, *, shown: bool, compared: bool) -> NewRows:

@@ -103,7 +103,7 @@ def do_unit(task: Task, unit: Unit) -> int:
                 written.result()
             if writer is None:
                 writer = opened.enter_context(_part_writer(file, answer.schema))
-                if task.what == "score":  # the first batch tells enough of what moved
+                if task.what in ("score", "find"):  # the first batch tells enough of what moved
                     writer.add_key_value_metadata({PROFILE: _profile(task, batch)})
             written = pool.submit(writer.write_batch, answer)  # while the next is judged
         if written is not None:
@@ -123,7 +123,7 @@ def _profile(task: Task, batch: pa.RecordBatch) -> str:
 
 
 def profile_of(task: Task, stream: Stream) -> Profile:
-    """What the first rows of every unit look like, all together, from what is kept with the scores."""
+    """What the first rows of every unit look like, all together, from what is kept with scores or findings."""
     system, folder = filesystem(task.output)
     found = []
     for unit in stream.units:

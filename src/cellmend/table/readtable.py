@@ -103,6 +103,11 @@ class ReadTable:
         return f"{self.names[place]} is {shortened(self.cell(row, place))}"
 
     @property
+    def by_rows(self) -> bool:
+        """Is each row judged by itself? So are those of an array, which have no order."""
+        return self.rows_alone or self.frame.is_array
+
+    @property
     def says_something(self) -> Bools:
         """Which cells were understood as anything but a gap, (N, all columns)."""
         each = [pc.is_valid(plain(column)).to_numpy(zero_copy_only=False) for column in self.understood.columns]
