@@ -29,8 +29,10 @@ class Asked:
     header_row: int | None = None  # as the file counts, from 1
     delimiter: str | None = None
     encoding: str | None = None
+    ragged: str | None = None  # what becomes of lines of CSV with more or fewer fields than the header: one of RAGGED
 
 
+RAGGED = ("keep", "drop")  # read them all the same, or leave them out
 NOTHING_ASKED = Asked()
 
 

@@ -10,7 +10,7 @@ import typer
 
 from cellmend.console import Teller, say
 from cellmend.errors import MissingExtraError
-from cellmend.options import ForceOption, TableArgument, with_groups
+from cellmend.options import FileOptions, ForceOption, TableArgument, with_groups
 
 
 def review(
@@ -49,6 +49,7 @@ def apply(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. [default: NAME-patched]")
     ] = None,
+    file: FileOptions,
     force: ForceOption = False,
     teller: Teller,
 ) -> None:
@@ -57,8 +58,9 @@ def apply(
     from cellmend.files.results import check_outputs
     from cellmend.patch import apply_patch
 
+    asked = file.asked()
     with teller.reading(table):
-        source = read_file(table)
+        source = read_file(table, asked)
     path = output or Path(f"{source.name.split('.')[0]}-patched{source.suffix}")
     check_outputs([path], force=force, size=source.table.nbytes)
     applied = apply_patch(patch, source, path)
