@@ -38,7 +38,11 @@ def open_review(folder: Path, table: str | None, port: int, *, ready: Callable[[
 
     results = open_results(folder, table)
     with only_run(folder):
-        serve(Review(results), port=port, ready=ready)
+        opened = Review(results)
+        if opened.ledger.left_out:
+            many = f"{opened.ledger.left_out:,} lines of {results.decisions}"
+            say(f"{many} no longer count: their cells hold another value now.")
+        serve(opened, port=port, ready=ready)
 
 
 @with_groups
