@@ -10,6 +10,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -62,8 +63,8 @@ class CsvText:
         b'id,x\\n007,"2,5"\\n'
         """
         content = self._with_texts(changes)
-        if not self.encoding.startswith("utf-8"):  # UTF-16 in the order of its mark, which is written apart
-            content = content.decode().encode(MARKED.get(self.mark, self.encoding))
+        if self.encoding != "utf-8":
+            content = content.decode().encode(self.encoding)
         return self.mark + content
 
     def changed(self, changes: Changes) -> CsvText:
@@ -204,19 +205,34 @@ def _layout(
 
 def _decode(raw: bytes, mark: bytes, asked: str | None, name: str) -> tuple[str, str]:
     """As the user or the mark says, else UTF-8, else the one that Windows wrote before."""
-    known = asked or MARKED.get(mark)
+    known = _without_mark(asked, mark) if asked else MARKED.get(mark)
     if known is None and b"\0" in raw[:BINARY]:
         raise FileError(f"{name} must hold text; it holds binary data. Hint: is it another kind of file, or in UTF-16?")
     for encoding in [known] if known else ["utf-8", "cp1252"]:
-        try:
-            return raw.decode(encoding), encoding
-        except UnicodeDecodeError:
-            continue
-        except LookupError:
-            raise FileError(f"--encoding must be one such as utf-8 or cp1252; {encoding!r} is none.") from None
+        with suppress(UnicodeError):
+            text = raw.decode(encoding)
+            if not asked or text.encode(encoding) == raw:  # or a copy would have other bytes
+                return text, encoding
     if known:
         raise FileError(f"{name} must be text in {known}; some of it is not. Hint: give another --encoding.")
     return raw.decode("latin-1"), "latin-1"
+
+
+def _without_mark(asked: str, mark: bytes) -> str:
+    """The encoding that is asked for, as it is written behind a byte order mark, which is kept apart.
+
+    >>> _without_mark("UTF-16", codecs.BOM_UTF16_BE), _without_mark("UTF8", b""), _without_mark("latin1", b"")
+    ('utf-16-be', 'utf-8', 'iso8859-1')
+    """
+    try:
+        "".encode(asked)
+        found = codecs.lookup(asked).name
+    except (LookupError, ValueError):
+        raise FileError(f"--encoding must be one such as utf-8 or cp1252; {asked!r} is none.") from None
+    if found in ("utf-16", "utf-32"):
+        ordered = MARKED.get(mark, "")
+        return ordered if ordered.startswith(found) else f"{found}-le"
+    return found.removesuffix("-sig")
 
 
 def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
