@@ -178,6 +178,7 @@ def choose_sheet(sheets: Mapping[str, list[Any]], asked: str | None, name: str) 
 
 def _sheets(content: bytes, name: str) -> dict[str, list[Sequence[Any]]]:
     """The rows of every sheet by its title, with the values of formulas."""
+    _openpyxl()
     try:
         _refuse_bombs(content, name)
         return {sheet.title: _rows(sheet, name) for sheet in _load(content, values=True).worksheets}

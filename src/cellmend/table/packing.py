@@ -88,16 +88,16 @@ def _reader(type_: Any) -> Read:
         return partial(_read_each, origin._make, [_reader(each) for each in get_type_hints(origin).values()])
     if origin in (tuple, list, frozenset):
         if plain := _plain(args[0]):
-            return lambda entry: origin(_checked(entry, plain))
+            return partial(_read_plain, origin, plain)
         own = _reader(args[0])
         return lambda entry: origin(map(own, entry))
     if origin in (dict, Mapping):
         if plain := _plain(args[1]):
-            return lambda entry: dict(zip(entry, _checked(entry.values(), plain), strict=True))
+            return partial(_read_plain_values, plain)
         own = _reader(args[1])
         return lambda entry: {key: own(each) for key, each in entry.items()}
     if plain := _plain(type_):
-        return lambda entry: _checked((entry,), plain)[0]
+        return partial(_read_one, plain)
     if origin in (Union, UnionType):
         readers = {_reader(each) for each in args if each is not NoneType}
         if len(readers) == 1:
@@ -114,12 +114,26 @@ def _plain(type_: Any) -> frozenset[type] | None:
     return PLAIN.get(type_)
 
 
-def _checked(entries: Collection[Any], types: frozenset[type]) -> Collection[Any]:
-    """The same, if each is of one of these types: a file may have been edited."""
+def _check(entries: Collection[Any], types: frozenset[type]) -> None:
+    """Refuse what is of none of these types: a file may have been edited."""
     odd = set() if Any in types else set(map(type, entries)) - types
     if odd:
         raise TypeError(f"{' or '.join(sorted(each.__name__ for each in types))} cannot be {odd.pop().__name__}")
-    return entries
+
+
+def _read_plain(origin: Any, types: frozenset[type], entry: Any) -> Any:
+    _check(entry, types)
+    return origin(entry)
+
+
+def _read_plain_values(types: frozenset[type], entry: Any) -> Any:
+    _check(entry.values(), types)
+    return dict(entry)
+
+
+def _read_one(types: frozenset[type], entry: Any) -> Any:
+    _check((entry,), types)
+    return entry
 
 
 def _read_each(make: Read, readers: list[Read], entry: Any) -> Any:
