@@ -81,9 +81,12 @@ class Rates:
     def strays(self, letters: Ints) -> Floats:
         """How much likelier than any other letter each of these strays, as a log, (P,); 0 for none."""
         total = sum(self.letters.values())
-        found, place = np.unique(letters, return_inverse=True)
-        often = np.array([self.letters.get(int(letter), 0.0) for letter in found])
-        return np.where(found > 0, np.log((often + 1.0) / (total + LETTERS) * LETTERS), 0.0)[place]
+        often = np.zeros(int(letters.max(initial=0)) + 1)
+        strayed = [letter for letter in self.letters if letter < len(often)]
+        often[strayed] = [self.letters[letter] for letter in strayed]
+        likelier = np.log((often + 1.0) / (total + LETTERS) * LETTERS)
+        likelier[0] = 0.0
+        return likelier[letters]
 
     def to_json(self) -> dict[str, Any]:
         own = {each.name: getattr(self, each.name) for each in fields(self)}

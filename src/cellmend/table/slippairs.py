@@ -37,7 +37,8 @@ class Near:
 
     def __init__(self, seen: Ints, known: Ints, texts: int) -> None:
         self._texts = max(texts, 1)
-        self._codes = np.unique(seen * self._texts + known)
+        codes = np.sort(seen * self._texts + known)  # np.unique takes ten times as long
+        self._codes = codes[np.diff(codes, prepend=-1) > 0]
 
     @property
     def seen(self) -> Ints:
