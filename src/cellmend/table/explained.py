@@ -128,7 +128,7 @@ class Column:
         new = list(new_pairs(self.letters, near, asked))
         pairs = known_pairs(texts, near).followed_by([pair[:-1] for pair in new])
         self.seen, self.known, self.cause, self.chance, self.stray, self.sibling = pairs
-        self._meant = [*[""] * (len(self.seen) - len(new)), *(pair.meant for pair in new)]  # where it is not known
+        self._meant = [pair.meant for pair in new]  # of the last pairs
         self.any_word = _any_word(texts)  # (T,) chance of each as a word: few values do not tell a column's language
         self.share = np.zeros(len(self.seen))  # (P,) how probably each pair is what happened
         self.default = default_chances(texts, counts, strangers)  # (T,) log chance of each text as a default
@@ -141,7 +141,8 @@ class Column:
 
     def meant(self, pair: int) -> str:
         """What a pair says was meant."""
-        return self.texts[self.known[pair]] if self.known[pair] >= 0 else self._meant[pair]
+        known = int(self.known[pair])
+        return self.texts[known] if known >= 0 else self._meant[pair - len(self.seen)]
 
     @property
     def cells(self) -> int:
