@@ -341,6 +341,11 @@ def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, 
     written = (nightly / "out" / "model.cellmend").stat().st_mtime_ns
     assert here(monkeypatch, *arguments, "-q") == 0
     assert (nightly / "out" / "model.cellmend").stat().st_mtime_ns == written, "it goes on with its model"
+    (nightly / "out" / "decisions.jsonl").write_text("")
+    table[::-1].to_parquet(nightly / "new.parquet", index=False)
+    assert here(monkeypatch, *arguments, "--force") == 0
+    assert "about another table is now in" in said_by(capsys)
+    assert [path.name for path in (nightly / "out" / "earlier-1").iterdir()] == ["decisions.jsonl"]
 
 
 @pytest.mark.parametrize(

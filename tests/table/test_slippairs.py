@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellmend.errors import SchemaWarning
 from cellmend.table.candidates import near_pairs
 from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.explained import learn_texts
@@ -46,6 +47,16 @@ def test_texts_are_near_if_they_become_the_same_without_a_letter(texts: list[str
             if one != other and one >= asked and counts[other] >= counts[one] and cut[one] & cut[other]:
                 assert (one, other) in near
     assert all(one >= asked and counts[other] >= counts[one] for one, other in zip(near.seen, near.known, strict=True))
+
+
+def test_columns_of_very_many_texts_are_left_out_after_the_time_limit_and_named() -> None:
+    many = {f"C-{n:04d}": 1 for n in range(1500)}
+    states = {"Alabama": 40, "Alaska": 30, "Alabma": 1}
+    with pytest.warns(SchemaWarning, match=r"time limit ended before slips were looked for in 'id'\.$"):
+        learned = learn_texts({"id": many, "state": states}, until=0.0)
+    assert learned.keys() == {"state"}
+    assert learned["state"].verdicts["Alabma"].meant == ("Alabama",)
+    assert learn_texts({"id": many, "state": states}).keys() == {"id", "state"}
 
 
 @pytest.mark.slow

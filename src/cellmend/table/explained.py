@@ -10,6 +10,8 @@ learned by expectation and maximisation, all columns of a table together, withou
 from __future__ import annotations
 
 import math
+import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cellmend.errors import SchemaWarning
 from cellmend.table.candidates import FREQUENT, near_pairs, new_pairs, window
 from cellmend.table.causes import NEVER, SELDOM, SLIPS
 from cellmend.table.causes.base import LETTERS
@@ -48,6 +51,7 @@ USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to t
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
 LONGEST = 200  # letters of a text that is looked at
+QUICK = 1000  # texts that are looked at in a fraction of a second, whatever the time limit
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
 ONCE = np.array([1 / SELDOM.get(cause.name, 1.0) for cause in SLIPS])  # in 1 / USUAL_RATE cells, before any is seen
@@ -343,10 +347,13 @@ class LearnedTexts:
         return found
 
 
-def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = ()) -> dict[str, LearnedTexts]:
+def learn_texts(
+    tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = (), until: float = math.inf
+) -> dict[str, LearnedTexts]:
     """What is known of columns of text, each given as its different texts with counts, all learned together.
 
-    `strangers` are texts that stand in columns of numbers, where they mean nothing.
+    `strangers` are texts that stand in columns of numbers, where they mean nothing. Columns with very many texts that
+    could not be begun `until` then, by time.perf_counter, are left out, with a warning.
 
     >>> states = {"Alabama": 40, "Alaska": 30, "Alabma": 1}
     >>> learn_texts({"state": states})["state"].verdicts["Alabma"].meant
@@ -356,7 +363,14 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[s
     everywhere = Counter[str]()
     for counts in kept.values():
         everywhere.update(counts)
-    columns = {name: _column(name, kept, everywhere, strangers) for name, counts in kept.items() if counts}
+    begun: dict[str, Column] = {}
+    for name in sorted(kept, key=lambda name: len(kept[name])):
+        if kept[name] and (len(kept[name]) <= QUICK or time.perf_counter() < until):
+            begun[name] = _column(name, kept, everywhere, strangers)
+    if late := [name for name, counts in kept.items() if counts and name not in begun]:
+        said = ", ".join(map(repr, late))
+        warnings.warn(f"The time limit ended before slips were looked for in {said}.", SchemaWarning, stacklevel=2)
+    columns = {name: begun[name] for name in kept if name in begun}
     cells = sum(column.cells for column in columns.values())
     guess = FIRST_RATE * ONCE
     rates = {name: Rates(guess * own.cells, guess * cells, own.cells, cells, {}) for name, own in columns.items()}
