@@ -12,6 +12,7 @@ import codecs
 import datetime
 import decimal
 import gzip
+import io
 import json
 import os
 import re
@@ -35,6 +36,7 @@ import pyarrow.parquet
 from cellmend import CellMender
 from cellmend.cli import main
 from cellmend.errors import CellmendError
+from cellmend.model.file import read_parts, write_parts
 
 SECONDS, GIGABYTES = 120, 4.0  # that a case may take
 BAD = re.compile(r"Traceback|Errno|errno|Warning:|Exception|\bNoneType\b|sample\(s\)|0x[0-9a-f]{6}|nan%")
@@ -80,6 +82,11 @@ def with_cell(text: str, row: int = 5) -> str:
 
 
 # ---------------------------------------------------------------- bytes and encodings
+
+
+@case
+def an_encoding_of_domain_names(folder: Path) -> Any:
+    return clean(folder, "\n".join(lines()), "t.csv", "--encoding", "punycode")
 
 
 @case
@@ -163,6 +170,39 @@ def ragged_rows(folder: Path) -> Any:
 @case
 def unclosed_quote(folder: Path) -> Any:
     return clean(folder, with_cell('"Rome'))
+
+
+@case
+def an_open_quote_far_above_the_end(folder: Path) -> Any:
+    rows = lines(3000, "id,city,size,price,more,rest")
+    rows = [rows[0], *(f"{row},1,2" for row in rows[1:])]
+    rows[100] = rows[100].replace(",", ',"', 1)
+    return clean(folder, "\n".join(rows))
+
+
+@case
+def two_open_quotes(folder: Path) -> Any:
+    rows = lines(3000)
+    for place in (100, 2000):
+        rows[place] = rows[place].replace(",", ',"', 1)
+    return clean(folder, "\n".join(rows))
+
+
+@case
+def ragged_rows_that_are_kept(folder: Path) -> Any:
+    return clean(folder, "\n".join([*lines(), "1,Rome", "2,Oslo,3,4,5,6"]), "t.csv", "--ragged", "keep")
+
+
+@case
+def a_header_below_a_hundred_thousand_lines(folder: Path) -> Any:
+    above = [f"note {n}" for n in range(100_000)]
+    more = ("--header-row", "100001", "--delimiter", ",")
+    return clean(folder, "\n".join([*above, *lines()]), "t.csv", *more)
+
+
+@case
+def orders_to_the_terminal_in_a_name(folder: Path) -> Any:
+    return clean(folder, "\n".join(lines(header="id,\x1b[2Jcity,\x9b31msize,price")))
 
 
 @case
@@ -251,6 +291,17 @@ def all_missing(folder: Path) -> Any:
 
 
 @case
+def identifiers_alone(folder: Path) -> Any:
+    return clean(folder, "id,ref\n" + "".join(f"C-{n:05d},{n * 7919 % 10**6:06d}x\n" for n in range(2000)))
+
+
+@case
+def eight_columns_of_identifiers(folder: Path) -> Any:
+    rows = [",".join(f"{letter}-{n:06d}" for letter in "ABCDEFGH") for n in range(10_000)]
+    return clean(folder, "\n".join(["a,b,c,d,e,f,g,h", *rows]))
+
+
+@case
 def every_row_the_same_but_one(folder: Path) -> Any:
     return clean(folder, "a,b,c\n" + "1,x,2.5\n" * 60 + "2,y,9.5\n")
 
@@ -295,6 +346,96 @@ def two_tables_in_a_zip(folder: Path) -> Any:
         for name in ("../../a.csv", "b.csv"):
             file.writestr(name, "\n".join(lines()))
     return ["clean", str(folder / "t.zip"), "-o", str(folder / "out"), *QUICK]
+
+
+def damaged(content: bytes) -> bytes:
+    """A packed file with a byte in the middle that is another one."""
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+
+
+@case
+def a_damaged_zip(folder: Path) -> Any:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("t.csv", "\n".join(lines(3000)))
+    return clean(folder, damaged(whole.getvalue()), "t.zip")
+
+
+def workbook(folder: Path, old: bytes, new: bytes) -> Any:
+    """The command that cleans a workbook in whose first sheet another text stands in this one's place."""
+    whole, changed = io.BytesIO(), io.BytesIO()
+    frame().to_excel(whole, index=False)
+    with zipfile.ZipFile(whole) as file, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as copy:
+        for name in file.namelist():
+            content = file.read(name)
+            copy.writestr(name, content.replace(old, new) if name.endswith("sheet1.xml") else content)
+    return clean(folder, changed.getvalue(), "t.xlsx")
+
+
+@case
+def a_cell_far_off_in_a_workbook(folder: Path) -> Any:
+    far = b'<row r="1048576"><c r="XFD1048576"><v>5</v></c></row></sheetData>'
+    return workbook(folder, b"</sheetData>", far)
+
+
+@case
+def a_row_beyond_measure_in_a_workbook(folder: Path) -> Any:
+    return workbook(folder, b"</sheetData>", b'<row r="1000000000000"><c r="A1"><v>5</v></c></row></sheetData>')
+
+
+@case
+def all_cells_of_a_workbook_merged(folder: Path) -> Any:
+    merged = b'</sheetData><mergeCells count="1"><mergeCell ref="A1:XFD1048576"/></mergeCells>'
+    return workbook(folder, b"</sheetData>", merged)
+
+
+@case
+def a_workbook_with_an_empty_column(folder: Path) -> Any:
+    frame(empty=None).to_excel(folder / "t.xlsx", index=False)
+    return ["clean", str(folder / "t.xlsx"), "-o", str(folder / "out"), *QUICK]
+
+
+def spreadsheet(folder: Path, cell: str, row: str) -> Any:
+    """The command that cleans an .ods file of a row with these attributes of its cell and of itself."""
+    whole, start = io.BytesIO(), "urn:oasis:names:tc:opendocument:xmlns"
+    names = " ".join(f'xmlns:{each}="{start}:{each}:1.0"' for each in ("office", "table", "text"))
+    cells = f"<table:table-row {row}><table:table-cell {cell}><text:p>5</text:p></table:table-cell></table:table-row>"
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(
+            "content.xml", f'<office:d {names}><table:table table:name="S">{cells * 99}</table:table></office:d>'
+        )
+    return clean(folder, whole.getvalue(), "t.ods")
+
+
+@case
+def cells_repeated_without_end(folder: Path) -> Any:
+    return spreadsheet(folder, 'table:number-columns-repeated="16000"', 'table:number-rows-repeated="16000"')
+
+
+@case
+def cells_repeated_by_a_word(folder: Path) -> Any:
+    return spreadsheet(folder, 'table:number-columns-repeated="many"', "")
+
+
+@case
+def a_number_that_is_none_in_a_spreadsheet(folder: Path) -> Any:
+    return spreadsheet(folder, 'office:value-type="float" office:value="five"', "")
+
+
+@case
+def json_in_utf_16(folder: Path) -> Any:
+    return clean(folder, frame().to_json(orient="records").encode("utf-16"), "t.json")
+
+
+@case
+def json_with_an_empty_name(folder: Path) -> Any:
+    return clean(folder, frame().rename(columns={"size": ""}).to_json(orient="records"), "t.json")
+
+
+@case
+def json_with_an_empty_column(folder: Path) -> Any:
+    return clean(folder, frame(empty=None).to_json(orient="records"), "t.json")
 
 
 @case
@@ -389,6 +530,30 @@ def a_model_with_a_flipped_byte(folder: Path) -> Any:
     content[len(content) // 2] ^= 1
     model.write_bytes(bytes(content))
     return ["repair", str(folder / "t.csv"), "-m", str(model), "-o", str(folder / "r.csv")]
+
+
+def claiming(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """The command that asks a model whose header was changed, with a checksum that is right."""
+    model = _model(folder)
+    header, weights = read_parts(model)
+    change(header)
+    write_parts(model, header, weights)
+    return ["score", str(folder / "t.csv"), "-m", str(model), "-o", str(folder / "s.csv")]
+
+
+@case
+def a_model_with_networks_without_end(folder: Path) -> Any:
+    return claiming(folder, lambda header: header["settings"].update(networks=10**8))
+
+
+@case
+def a_model_with_components_without_end(folder: Path) -> Any:
+    return claiming(folder, lambda header: header["settings"].update(components=10**8))
+
+
+@case
+def a_model_with_rates_that_are_none(folder: Path) -> Any:
+    return claiming(folder, lambda header: header.update(rates={"rows": "many"}))
 
 
 @case

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -340,6 +342,11 @@ def test_a_very_large_table_is_cleaned_without_being_held(nightly, monkeypatch, 
     written = (nightly / "out" / "model.cellmend").stat().st_mtime_ns
     assert here(monkeypatch, *arguments, "-q") == 0
     assert (nightly / "out" / "model.cellmend").stat().st_mtime_ns == written, "it goes on with its model"
+    (nightly / "out" / "decisions.jsonl").write_text("")
+    table[::-1].to_parquet(nightly / "new.parquet", index=False)
+    assert here(monkeypatch, *arguments, "--force") == 0
+    assert "about another table is now in" in said_by(capsys)
+    assert [path.name for path in (nightly / "out" / "earlier-1").iterdir()] == ["decisions.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -518,3 +525,30 @@ def test_a_stopped_job_leaves_nothing_half_written(tmp_path, monkeypatch, stop: 
     with pytest.raises(SystemExit):
         cli.main()
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"], "all results or none"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_terminal_that_closes_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    mixed_table().to_csv(tmp_path / "t.csv", index=False)
+    command = [sys.executable, "-m", "cellmend.cli", "clean", str(tmp_path / "t.csv"), "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:  # noqa: S603
+        while not (tmp_path / ".out.partial").exists() and run.poll() is None:
+            time.sleep(0.01)
+        run.send_signal(number)
+        run.communicate()
+    assert run.returncode == 128 + number
+    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_names_of_columns_give_a_terminal_no_orders(tmp_path: Path, monkeypatch, capsys) -> None:
+    table = pd.DataFrame({"\x1b[2Jsize\x9b": [f"n {n}" for n in range(60)], "b": [n % 7 / 2 for n in range(60)]})
+    table.to_csv(tmp_path / "t[bold].csv", index=False)
+    (tmp_path / "s.yaml").write_text('"\\e[2Jx": real\n')
+    limit = ("--time-limit", "0.1", "-o", str(tmp_path / "out"))
+    assert here(monkeypatch, "clean", str(tmp_path / "t[bold].csv"), "--top", "2", *limit) == 0
+    assert here(monkeypatch, "clean", str(tmp_path / "t[bold].csv"), "--schema", str(tmp_path / "s.yaml"), *limit) == 1
+    assert here(monkeypatch, "schema", str(tmp_path / "t[bold].csv")) == 0
+    said = capsys.readouterr()
+    assert "\\x1b[2Jsize\\x9b" in said.err + said.out
+    assert not {"\x1b", "\x9b"} & {*said.err, *said.out}

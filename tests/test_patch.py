@@ -69,6 +69,13 @@ def test_a_cell_that_changed_meanwhile_is_refused_and_the_others_are_repaired(ta
     assert (tmp_path / "out.csv").read_bytes() == CSV.replace(b"Ulmm", b"Ulm")
 
 
+def test_where_every_cell_is_refused_nothing_is_written(table: Path, tmp_path: Path) -> None:
+    patch = patch_with(tmp_path, Fix(1, "city", "Bom", "Bonn am Rhein"))
+    code, said = run("apply", patch, table, "-o", tmp_path / "out.csv")
+    assert (code, (tmp_path / "out.csv").exists()) == (1, False)
+    assert "1 refused. Nothing is written." in " ".join(said.split())
+
+
 def test_a_cell_that_is_repaired_already_is_neither_repaired_nor_refused() -> None:
     held = pa.table({"city": ["Ulm"]})
     assert fitting([Fix(0, "city", "Ulmm", "Ulm")], held) == ([], [])

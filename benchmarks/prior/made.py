@@ -143,24 +143,16 @@ def people(rng: np.random.Generator, rows: int) -> Columns:
             "from": _clock(rng, rows),
             "latitude": [f"{each:.4f}" for each in rng.normal(rng.uniform(20, 55), 3, rows)],
             "longitude": [f"{each:.4f}" for each in rng.normal(rng.uniform(-120, 120), 4, rows)],
-        }
-        | dict(
-            zip(
-                ("first_name", "last_name"),
-                zip(*(name.split(" ") for name in _some_names(rng, rows)), strict=True),
-                strict=True,
-            )
-        ),
+            "first_name": _again(rng, rows, max(rows // 8, 10)),
+            "last_name": _again(rng, rows, max(rows // 3, 10)),
+        },
     )
 
 
-def _some_names(rng: np.random.Generator, rows: int) -> list[str]:
-    """A first and a last name for each row, most of which stand again."""
-    first, last = _names(rng, max(rows // 8, 10), 1), _names(rng, max(rows // 3, 10), 1)
-    return [
-        f"{first[a]} {last[b]}"
-        for a, b in zip(_uneven(rng, len(first), rows), _uneven(rng, len(last), rows), strict=True)
-    ]
+def _again(rng: np.random.Generator, rows: int, count: int) -> list[str]:
+    """Names of which so many are different, some of them frequent."""
+    names = _names(rng, count, 1)
+    return [names[at] for at in _uneven(rng, count, rows)]
 
 
 def _end(rng: np.random.Generator) -> str:
@@ -227,7 +219,7 @@ def unrelated(rng: np.random.Generator, rows: int) -> Columns:
     rare, amounts with long tails or mostly 0, codes, dates, remarks."""
     rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_UNRELATED))))
     makers = (
-        *3 * (_levels,), _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _dated, _named, _remarks, _formatted
+        *3 * (_levels,), _constant, _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _dated, _named, _remarks, _formatted
     )  # fmt: skip
     names = _names(rng, int(rng.integers(4, 15)), 1)
     return {name: makers[int(rng.integers(len(makers)))](rng, rows) for name in names}
@@ -255,6 +247,13 @@ def _tailed(rng: np.random.Generator, rows: int) -> list[str]:
     else:
         own = rng.uniform(0, 10 ** rng.uniform(0, 5), rows)
     return [f"{each:.{decimals}f}" for each in own]
+
+
+def _constant(rng: np.random.Generator, rows: int) -> list[str]:
+    """The same number or name in all rows, as in an excerpt about one place."""
+    number = rng.normal(0, 10 ** rng.uniform(0, 4))
+    text = f"{number:.{int(rng.integers(0, 5))}f}" if rng.random() < 0.8 else _names(rng, 1, 2)[0]
+    return rows * [text]
 
 
 def _mostly_zero(rng: np.random.Generator, rows: int) -> list[str]:

@@ -39,7 +39,9 @@ app.command()(apply)
 
 def main() -> None:
     """Run a command; what cellmend itself refuses is one sentence and exit code 1, not a traceback."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files begun are removed
+    signal.signal(signal.SIGTERM, _end)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not with nohup
+        signal.signal(signal.SIGHUP, _end)
     try:
         app()
     except (KeyboardInterrupt, SystemExit) as stop:
@@ -50,6 +52,11 @@ def main() -> None:
     except (CellmendError, OSError, MemoryError) as error:
         say_failed(error)
         sys.exit(1)
+
+
+def _end(number: int, _: object) -> None:
+    """Ends as a signal asks for, so that files begun are removed."""
+    sys.exit(128 + number)
 
 
 def _version(asked: bool) -> None:

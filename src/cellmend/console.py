@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SHOWN = 25  # findings printed
 WIDE = 10_000  # letters of a line that any table fits into
+CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
+SHOWN_CONTROLS = {code: f"\\x{code:02x}" for code in CONTROLS if chr(code) not in "\n\t"}
 LABELS = ("kind", "column", "method", "cause", "columns")  # columns of text, among columns of numbers
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
@@ -41,12 +43,21 @@ stderr = Console(stderr=True)
 def say(*sentences: str) -> None:
     """Tell a person, on standard error."""
     for sentence in sentences:
-        stderr.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        stderr.print(harmless(sentence), markup=False, highlight=False, soft_wrap=True)
+
+
+def harmless(text: str) -> str:
+    """Text of a table or a file for a terminal, to which control characters are orders.
+
+    >>> harmless("na\\x1b[2Jme\\r")
+    'na\\\\x1b[2Jme\\\\x0d'
+    """
+    return text.translate(SHOWN_CONTROLS)
 
 
 def say_failed(error: CellmendError | OSError | MemoryError) -> None:
     """One sentence about why a command stopped."""
-    said = f"cellmend: {_sentence(error)}"
+    said = harmless(f"cellmend: {_sentence(error)}")
     stderr.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -74,7 +85,7 @@ class Teller:
         if self.quiet or not stderr.is_terminal:
             yield
         else:
-            with stderr.status(f"Reading {table}"):
+            with stderr.status(Text(harmless(f"Reading {table}"))):
                 yield
 
     def notes(self, sentences: Sequence[str]) -> None:
@@ -128,13 +139,15 @@ class Teller:
     def applied(self, applied: Applied) -> None:
         """What came of putting a patch on a table."""
         refused = [str(refusal) for refusal in applied.refused]
-        self.json({"written": str(applied.path), "made": applied.made, "refused": refused})
+        self.json(
+            {"written": None if applied.path is None else str(applied.path), "made": applied.made, "refused": refused}
+        )
         said = [f"Refused: {each}." for each in refused[:SHOWN]]
         if len(refused) > SHOWN:
             said.append(f"Refused: {len(refused) - SHOWN:,} more; --json lists all.")
         cells = "cell is" if applied.made == 1 else "cells are"
         counts = f"{applied.made:,} {cells} repaired, {len(refused):,} refused."
-        self.notes([*said, counts, f"Written: {applied.path}."])
+        self.notes([*said, counts, "Nothing is written." if applied.path is None else f"Written: {applied.path}."])
 
     def evaluation(self, found: Evaluation, notes: Sequence[str]) -> None:
         """How well errors that were put in were found and repaired."""
@@ -196,11 +209,12 @@ def say_repaired(repaired: int, left: int, *, copied: bool) -> str:
 
 def _numbers_table(title: str, table: Any) -> Shown:
     """A table of labels, counts and measures; cells with nothing to measure are empty."""
-    shown = Shown(title=title)
+    shown = Shown(title=Text(harmless(title)))
     for name in table.column_names:
-        shown.add_column(name.replace("_", " "), justify="left" if name in LABELS else "right", overflow="fold")
+        justify: Any = "left" if name in LABELS else "right"
+        shown.add_column(Text(harmless(name.replace("_", " "))), justify=justify, overflow="fold")
     for line in table.to_pylist():
-        shown.add_row(*(Text(_as_number(cell)) for cell in line.values()))
+        shown.add_row(*(Text(harmless(_as_number(cell))) for cell in line.values()))
     return shown
 
 
@@ -222,7 +236,7 @@ def findings_table(findings: Sequence[Finding], name: str, lines: NDArray[np.int
     """The findings of a table, by the lines of its file, or by rows from 0 if it has none."""
     from cellmend.table.values import rounded_text, shortened
 
-    shown = Shown(title=f"Most suspicious cells of {name}")
+    shown = Shown(title=Text(harmless(f"Most suspicious cells of {name}")))
     numbered = any(line.contradiction for line in findings)
     counted = "row" if lines is None else "line"
     titles = (counted, "column", "value", "suspicion", "repair", "expected", *(["contradiction"] if numbered else []))
@@ -236,5 +250,7 @@ def findings_table(findings: Sequence[Finding], name: str, lines: NDArray[np.int
         where = line.row if lines is None else lines[line.row]
         cells = (where, line.column, shortened(line.value), f"{line.suspicion:.3f}", repair, expected)
         number = [line.contradiction or ""] if numbered else []
-        shown.add_row(*(Text(str(cell)) for cell in (*cells, *number)))  # Text: nothing in it is taken for markup
+        shown.add_row(
+            *(Text(harmless(str(cell))) for cell in (*cells, *number))
+        )  # Text: nothing in it is taken for markup
     return shown

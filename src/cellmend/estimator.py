@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -409,16 +410,17 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """The mean bound of every epoch."""
         return self.model_.history
 
-    def read_to_fit(self, X: Any) -> tuple[TableReader, ReadTable]:
+    def read_to_fit(self, X: Any, until: float = math.inf) -> tuple[TableReader, ReadTable]:
         """How to read X, and X as it was read; until a model of it is learned the estimator is not fitted."""
         self.__dict__.pop("model_", None)
         frame = read_frame(X)
         validate_data(self, frame.native, reset=True, skip_check_array=True)
-        return TableReader.fit(frame, self.schema, self.rules, self.decimal)
+        return TableReader.fit(frame, self.schema, self.rules, self.decimal, until)
 
     def _learn(self, X: Any) -> tuple[Judge, EncodedTable]:
         settings, start = self.settings(), time.perf_counter()
-        reader, table = self.read_to_fit(X)
+        until = math.inf if settings.time_limit is None else start + settings.time_limit
+        reader, table = self.read_to_fit(X, until)
         refuse_unknown(settings.protect, table.names)
         judge, encoded = learn(reader, table, settings.since(start))
         self.model_ = judge.model

@@ -18,6 +18,7 @@ from cellmend.decisions.decision import read_decisions
 from cellmend.errors import DecisionWarning, SchemaWarning
 from cellmend.estimator import CellMender
 from cellmend.files.cells import differences
+from cellmend.files.earlier import set_aside
 from cellmend.files.formats import TableFile
 from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.origin import Origin
@@ -190,20 +191,24 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
-        if not wanted.dry_run:
-            write_origin(source, wanted, partial)
-    return job, [folder / name for name in names]
+        origin = write_origin(source, wanted, partial)
+        aside = set_aside(folder, origin, {each.name for each in partial.iterdir()})
+    return replace(job, notes=[*job.notes, *aside]), [folder / name for name in names]
 
 
-def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> None:
+def write_origin(source: TableFile, wanted: Cleaning, partial: Path) -> Origin | None:
     """Note in the folder that is made which table the results are about; one that is no file is kept beside them."""
     if wanted.table is None or wanted.plain_formats:
+        if wanted.dry_run:
+            return None
         copy = partial / f"original{source.suffix}"
         source.write_changed(copy, source.table, {})
         origin = Origin.of(str(copy), source.name, partial, wanted.threshold.given)
     else:
         origin = Origin.of(wanted.table, source.name, wanted.folder, wanted.threshold.given, wanted.asked)
-    origin.save(partial)
+    if not wanted.dry_run:
+        origin.save(partial)
+    return origin
 
 
 def clean_by(source: TableFile, mender: CellMender, wanted: Cleaning, notes: Sequence[str], start: float) -> Job:

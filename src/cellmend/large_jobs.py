@@ -8,8 +8,9 @@ from pathlib import Path
 
 from cellmend.errors import SettingError
 from cellmend.estimator import CellMender
+from cellmend.files.earlier import set_aside
 from cellmend.files.formats import TableFile
-from cellmend.files.origin import Origin, digest_of
+from cellmend.files.origin import NAME, Origin, digest_of
 from cellmend.files.places import absolute
 from cellmend.files.results import MODEL, check_folder, only_run, size_of
 from cellmend.jobs import Cleaning, fit_large, judge, kept_warnings
@@ -146,15 +147,21 @@ def clean_stream(stream: Stream, mender: CellMender, wanted: Cleaning, how: Run)
     check_folder(folder, size_of(stream.url))
     folder.mkdir(parents=True, exist_ok=True)
     with only_run(folder):
-        for each in ("findings", "repaired") if wanted.force else ():
-            clear(str(folder / each))
+        origin = None  # of standard input there is a copy only for as long as it is read
+        if wanted.table is not None:
+            origin = Origin.of(wanted.table, stream.name, folder, wanted.threshold.given, wanted.asked)
+        if wanted.force:
+            notes += set_aside(folder, origin, ("findings", "repaired", MODEL, NAME))
+            for each in ("findings", "repaired"):
+                clear(str(folder / each))
         if wanted.force or not model.exists():
-            drawn, notes = fit_large(stream, mender)
+            drawn, learned = fit_large(stream, mender)
             mender.save(model)
+            notes += learned
             notes.append(f"report.html is about {drawn.num_rows:,} rows drawn at random.")
             sample = TableFile(stream.name, drawn)
             judge(sample, mender, wanted.threshold, notes, start).write_report(folder / "report.html")
-        if wanted.table is not None:  # of standard input there is a copy only for as long as it is read
-            Origin.of(wanted.table, stream.name, folder, wanted.threshold.given, wanted.asked).save(folder)
+        if origin is not None:
+            origin.save(folder)
         repairing = Repairing(str(folder), wanted.threshold, dry_run=wanted.dry_run)
         return repair_stream(stream, model, repairing, how), notes

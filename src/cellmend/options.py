@@ -74,15 +74,21 @@ class FileOptions:
     ] = None
     delimiter: Annotated[str | None, typer.Option(help="Between fields of CSV. \\[default: found out]")] = None
     encoding: Annotated[str | None, typer.Option(help="Of CSV, such as cp1252. \\[default: found out]")] = None
+    ragged: Annotated[
+        str | None,
+        typer.Option(help="Lines of CSV with more or fewer fields than the header: keep or drop. \\[default: refused]"),
+    ] = None
 
     def asked(self) -> Asked:
         """The same, as readers of files take it."""
-        from cellmend.files.layout import Asked
+        from cellmend.files.layout import RAGGED, Asked
 
         between = None if self.delimiter is None else self.delimiter.replace("\\t", "\t")
         if between is not None and len(between.encode()) != 1:
             raise typer.BadParameter(f"--delimiter must be one plain character; it is {self.delimiter!r}.")
-        return Asked(self.sheet, self.header_row, between, self.encoding)
+        if self.ragged not in (None, *RAGGED):
+            raise typer.BadParameter(f"--ragged must be {' or '.join(RAGGED)}; it is {self.ragged!r}.")
+        return Asked(self.sheet, self.header_row, between, self.encoding, self.ragged)
 
 
 @dataclass(frozen=True)

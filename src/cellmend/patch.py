@@ -122,14 +122,16 @@ def _fix(entry: dict[str, Any], where: str) -> Fix:
 class Applied:
     """What came of putting a patch on a table."""
 
-    path: Path
+    path: Path | None  # None: no cell fits, so that there is no copy
     made: int
     refused: Sequence[Refusal]
 
 
 def apply_patch(patch: Path, source: TableFile, path: Path) -> Applied:
-    """Write a copy of a table with the fixes of a patch whose cells still hold the old values."""
+    """Write a copy of a table with the fixes of a patch whose cells still hold the old values, if there are any."""
     fixes, refused = fitting(read_patch(patch), source.table)
+    if refused and not fixes:
+        return Applied(None, 0, refused)
     write_fixed(source, path, fixes)
     return Applied(path, len(fixes), refused)
 

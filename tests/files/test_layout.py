@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -279,3 +280,13 @@ def test_the_user_says_the_decimal_mark(tmp_path: Path, monkeypatch, capsys) -> 
         assert load(tmp_path / "m").model_.reader.notations["a"].read(pa.array(["1,059"])).values[0].as_py() == read
     assert here(monkeypatch, "fit", str(path), "-m", str(tmp_path / "n"), "--decimal", "'") == 1
     assert "decimal must be one of '.', ','" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_header_far_down_is_found_in_time(tmp_path: Path) -> None:
+    above = [f"note {n}" for n in range(60_000)]
+    path = saved(tmp_path / "a.csv", "\n".join([*above, "id,x,y", "1,2,3"]))
+    start = time.perf_counter()
+    assert read_file(path, Asked(header_row=60_001, delimiter=",")).table.to_pylist() == [
+        {"id": "1", "x": "2", "y": "3"}
+    ]
+    assert time.perf_counter() - start < 2

@@ -169,6 +169,39 @@ def test_parts_that_do_not_fit_together_are_one_sentence(path, tmp_path, change)
         load(tmp_path / "odd")
 
 
+CLAIMS = {"networks": 10**8, "components": 10**8, "hidden_dim": 10**8, "latent_dim": 10**7, "embedding_dim": 10**8}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_network_that_is_only_claimed_is_not_built(path, tmp_path, name: str) -> None:
+    header, weights = read_parts(path)
+    header["settings"][name] = CLAIMS[name]
+    write_parts(tmp_path / "m", header, weights)
+    with pytest.raises(ModelFileError, match=f"fit together; those of m do not \\({name} is 1"):
+        load(tmp_path / "m")
+
+
+def test_levels_that_are_only_claimed_are_not_built(path, tmp_path) -> None:
+    header, weights = read_parts(path)
+    column = next(each for each in header["columns"] if each["kind"] == "category")
+    column["outputs"] = [10**8] * len(column["levels"])
+    write_parts(tmp_path / "m", header, weights)
+    with pytest.raises(ModelFileError, match="more columns or levels than weights"):
+        load(tmp_path / "m")
+
+
+RATES = [5, None, [], {}, "x", {"rows": "x"}, {"rows": -1}, {"cells": 2.0}, {"rare": float("nan")}, {"columns": [0.1]}]
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_edited_rates_are_one_sentence(path, tmp_path, rates) -> None:
+    header, weights = read_parts(path)
+    header["rates"] = header["rates"] | rates if isinstance(rates, dict) and rates else rates
+    write_parts(tmp_path / "m", header, weights)
+    with pytest.raises(ModelFileError, match="must fit together"):
+        load(tmp_path / "m")
+
+
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(fitted: CellMender, path, tmp_path, monkeypatch) -> None:
     target = tmp_path / "m.cellmend"
     target.write_bytes(b"old")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ from urllib.parse import urlencode
 import pyarrow as pa
 import pytest
 
-from cellmend.decisions.decision import Decision, read_decisions, standing
-from cellmend.errors import DecisionError, FileError, MissingExtraError, PatchError
+from cellmend import CellMender
+from cellmend.decisions.decision import Decision, append_decisions, read_decisions, standing
+from cellmend.errors import CellmendError, DecisionError, FileError, MissingExtraError, PatchError
 from cellmend.files.formats import read_file
 from cellmend.files.results import only_run
+from cellmend.jobs import Cleaning, clean
+from cellmend.review.answers import DEEDS, QUESTIONS
 from cellmend.review.commands import open_review
 from cellmend.review.flagged import Flag, Flagged, read_flagged
 from cellmend.review.ledger import ConflictError, state_of
@@ -23,6 +27,8 @@ from cellmend.review.results import open_results
 from cellmend.review.review import STATES, Review, UnusualError
 from cellmend.review.rows import Filter
 from cellmend.review.teaching import asked_rows, changes_between
+from cellmend.settings import Threshold
+from tests.conftest import SMALL
 from tests.review.conftest import HOSTILE, ROWS, Client, wait_for_teacher
 
 
@@ -412,3 +418,110 @@ def test_without_the_extra_one_sentence_says_what_to_install(folder: Path, monke
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingExtraError, match=r"needs uvicorn.*pip install 'cellmend\[review\]'"):
         open_review(folder, None, 0, ready=lambda _: None)
+
+
+# ---------------------------------------------------------------- files that changed under it
+
+
+def test_clean_over_a_review_of_another_table_starts_anew_and_loses_nothing(folder: Path, review: Review) -> None:
+    flag = with_repair(review)
+    review.accept(flag.cell, flag.repair, seen=None)
+    review.set_limits("width", Limits(low=9.0))
+    table = folder.parent / "parcels.csv"
+    lines = table.read_bytes().splitlines(keepends=True)
+    table.write_bytes(b"".join([lines[0], *lines[:0:-1]]))
+    mender = CellMender(**SMALL, schema={"parcel_id": "ignore", "note": "ignore", "city": "category"})
+    job, _ = clean(read_file(table), mender, Cleaning(folder, Threshold(top=9), force=True, table=str(table)))
+    assert "about another table is now in" in job.notes[-1]
+    again = Review(open_results(folder, None))
+    assert (again.ledger.standing, again.wishes.limits) == ([], {})
+    assert again.export() == []
+    assert read_decisions(folder / "earlier-1" / "decisions.jsonl")[0].cell == flag.cell
+
+
+def test_a_decision_counts_only_where_its_value_still_stands(folder: Path, review: Review) -> None:
+    good = with_repair(review)
+    review.accept(good.cell, good.repair, seen=None)
+    others = [Decision(0, "city", "Berlin", "wrong", "Paris"), Decision(ROWS, "city", "Rome", "wrong", "Oslo")]
+    append_decisions(review.results.decisions, [*others, Decision(0, "country", "Rome", "wrong", "Oslo")])
+    again = Review(open_results(folder, None))
+    assert [each.cell for each in again.ledger.standing] == [good.cell]
+    assert again.ledger.left_out == 3
+    assert [fix.row for fix in again.export()] == [good.row]
+    again.keep((0, "city"), seen=None)
+    assert Review(open_results(folder, None)).ledger.of((0, "city")) is not None
+
+
+def test_results_with_a_cell_as_long_as_a_book_are_opened(folder: Path) -> None:
+    findings = folder / "findings.csv"
+    findings.write_text(findings.read_text() + f'5,note,{"x" * 300_000},0.5,,,,"note is {"x" * 300_000}",,,,\n')
+    assert any(len(flag.value) == 300_000 for flag in Review(open_results(folder, None)).flagged.flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("findings.csv", b"row,column\n1,city\n"),
+        ("findings.csv", b"row,column,value,suspicion,repair,low,high,reason\nx,city,a,1,,,,\n"),
+        ("findings.csv", b"row,column,value,suspicion,repair,low,high,reason\n1,city,a,1,,low,,\n"),
+        ("findings.csv", b"row,column,value,suspicion,repair,low,high,reason\n-1,city,a,1,,,,\n"),
+        ("findings.csv", b"\xff\xfe\x00"),
+        ("source.json", b"[" * 100_000),
+        ("source.json", b"[]"),
+        (
+            "source.json",
+            b'{"table": "../parcels.csv", "name": "t", "digest": "", "asked": {"sheet": 5}, "threshold": {}}',
+        ),
+        ("columns.json", b"[" * 100_000),
+        ("columns.json", b'{"kinds": {"city": 5}, "limits": {}, "rules": {}}'),
+        ("columns.json", b'{"kinds": {"town": "real"}, "limits": {}}'),
+        ("columns.json", b'{"kinds": {}, "limits": {"town": {"low": 1}}}'),
+        ("columns.json", b'{"kinds": {}, "limits": {"width": {"low": "x"}}}'),
+        ("columns.json", b'{"kinds": [], "limits": {}}'),
+        ("decisions.jsonl", b'{"row": 1e400, "column": "city", "value": "a", "verdict": "right"}\n'),
+        ("decisions.jsonl", b'{"row": 1, "column": "city", "value": "\\ud800", "verdict": "right"}\n'),
+        ("decisions.jsonl", b"\xff\n"),
+    ],
+)
+def test_edited_files_of_a_review_are_one_sentence(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(CellmendError) as caught:
+        Review(open_results(folder, None))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("threshold", [b'{"fdr": "x"}', b'{"odd": 1}', b'{"fdr": 0.1, "top": 2}', b"{}"])
+def test_an_edited_threshold_is_one_sentence(folder: Path, threshold: bytes) -> None:
+    source = folder / "source.json"
+    source.write_bytes(re.sub(rb'"threshold": \{[^}]*\}', b'"threshold": ' + threshold, source.read_bytes()))
+    with pytest.raises(FileError, match="threshold"):
+        open_results(folder, None)
+
+
+ODD = [None, 5, "x", [], {}, {"row": []}, {"verdict": 5}, "\ud800", 1e400, True, -1, 10**30]
+
+
+@pytest.mark.parametrize("deed", list(DEEDS))
+def test_no_deed_ends_in_an_error_of_the_server(client: Client, review: Review, deed: str) -> None:
+    flag = with_repair(review)
+    good = where(flag) | {"verdict": "wrong", "repair": flag.repair, "by": "value", "count": 1, "step": 1}
+    good |= {"rule": "city tells width", "kind": "real", "seen": None, "limits": {"low": 1}}
+    for name in good:
+        for odd in ODD:
+            answer = client.post(f"/api/{deed}", content=json.dumps(good | {name: odd}).encode())
+            assert answer.status_code in (200, 400, 409, 422), (name, odd, answer.text)
+    wait_for_teacher(review)
+
+
+@pytest.mark.parametrize("question", list(QUESTIONS))
+def test_no_question_ends_in_an_error_of_the_server(client: Client, review: Review, question: str) -> None:
+    review.start()
+    wait_for_teacher(review)
+    flag = with_repair(review)
+    good = where(flag) | {"verdict": "wrong", "by": "value", "count": 1, "start": 0, "repair": "x", "least": 0.5}
+    good |= {"only": "city", "cause": "x", "state": "open", "text": "e", "backwards": "true"}
+    for name in good:
+        for odd in ("", "x", "-1", "9" * 15, "nan", "inf", "%ED%A0%80", "\x00", "9" * 400):
+            asked = urlencode(good | {name: odd}).replace("%25", "%")
+            answer = client.get(f"/api/{question}?{asked}")
+            assert answer.status_code in (200, 422), (name, odd, answer.text)

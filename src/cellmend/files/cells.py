@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import FileError
+from cellmend.files.csvtext import named
 
 
 def column_of(values: list[Any]) -> pa.Array:
@@ -19,6 +20,8 @@ def column_of(values: list[Any]) -> pa.Array:
     ([1.0, None, 2.5], ['07501', '7501', '[1]'])
     """
     types = {type(value) for value in values if value is not None}
+    if not types:
+        return pa.nulls(len(values), pa.string())
     if types <= {int, float} or (len(types) == 1 and types < {str, bool, datetime, date}):
         with suppress(pa.ArrowInvalid, OverflowError):  # whole numbers too large
             return pa.array(values)
@@ -27,10 +30,15 @@ def column_of(values: list[Any]) -> pa.Array:
 
 def table_of(rows: list[dict[str, Any]], name: str) -> pa.Table:
     """The table in the objects of a file; columns are all names that occur, in the order in which they do."""
-    names = dict.fromkeys(key for row in rows for key in row)
-    if not names:
+    keys = keys_of(rows)
+    if not keys:
         raise FileError(f"{name} must hold a table; it is empty.")
-    return pa.table({key: column_of([row.get(key) for row in rows]) for key in names})
+    return pa.table([column_of([row.get(key) for row in rows]) for key in keys], names=named(keys))
+
+
+def keys_of(rows: list[dict[str, Any]]) -> list[str]:
+    """All names that occur in the objects of a file, in the order in which they do."""
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def as_text(value: Any) -> str:

@@ -10,6 +10,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -36,6 +37,8 @@ MARKED = {  # encodings by their byte order marks; the one of UTF-16 begins that
 USUAL_BLOCK = 2**20  # bytes that are read at once
 BINARY = 2**12  # bytes in which no text has a zero
 LAST_LOOKED_AT = 12  # records in which totals are looked for
+MOST_LINES_TOLD = 5
+QUOTED = re.compile(rb'"(?:[^"]|"")*"\s*')
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 
 
@@ -50,6 +53,7 @@ class CsvText:
     starts: NDArray[np.int64]  # (N + 1,) first byte of each record, the header first
     ends: NDArray[np.int64]  # (N + 1,) the byte after its last, line end not counted
     notes: tuple[str, ...] = ()  # what was skipped above and below the table
+    ragged: bool = False  # had records more or fewer fields than the header?
 
     def with_cells(self, changes: Changes) -> bytes:
         """The file with new text in these cells and all other bytes as they were; rows count from 0 below the header.
@@ -59,30 +63,34 @@ class CsvText:
         b'id,x\\n007,"2,5"\\n'
         """
         content = self._with_texts(changes)
-        if not self.encoding.startswith("utf-8"):  # UTF-16 in the order of its mark, which is written apart
-            content = content.decode().encode(MARKED.get(self.mark, self.encoding))
+        if self.encoding != "utf-8":
+            content = content.decode().encode(self.encoding)
         return self.mark + content
 
     def changed(self, changes: Changes) -> CsvText:
         """The same file with new text in these cells."""
         content = self._with_texts(changes)
         starts, ends = records(content, self.delimiter)
-        above = int(np.count_nonzero(records(self.content, self.delimiter)[0] < self.starts[0]))
-        own = slice(above, above + len(self.starts))
+        own = np.isin(records(self.content, self.delimiter)[0], self.starts)
         return replace(self, content=content, starts=starts[own], ends=ends[own])
 
     def _with_texts(self, changes: Changes) -> bytes:
         """The content with new text in these cells."""
-        alone = len(self.names) == 1
+        width = len(self.names)
         pieces, done = [], 0
         for row in sorted(changes):
             first, last = int(self.starts[row + 1]), int(self.ends[row + 1])
-            for column, (start, end) in enumerate(fields(self.content[first:last], self.delimiter)):
+            cells = _cells(self.content[first:last], self.delimiter, width)
+            for column, (start, end) in enumerate(cells):
                 if column in changes[row]:
                     old = self.content[first + start : first + end]
-                    new = _as_field(changes[row][column], old, self.delimiter, alone=alone)
+                    new = _as_field(changes[row][column], old, self.delimiter, alone=width == 1)
                     pieces += [self.content[done : first + start], new]
                     done = first + end
+            for column in range(len(cells), max(changes[row], default=-1) + 1):  # that the record lacked
+                new = _as_field(changes[row].get(column, ""), b"", self.delimiter, alone=False)
+                pieces += [self.content[done:last], self.delimiter.encode(), new]
+                done = last
         return b"".join([*pieces, self.content[done:]])
 
     @property
@@ -107,15 +115,48 @@ class CsvText:
         if len(self.starts) == 1:
             return pa.schema([(name, pa.string()) for name in names]).empty_table()
         longest = int((self.ends - self.starts).max())  # a cell may be as long as a book
-        block = min(max(USUAL_BLOCK, 2 * longest), 2**31 - 1)
+        block = min(max(USUAL_BLOCK, 4 * longest), 2**31 - 1)
         return pa.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.content).slice(int(self.starts[1]), int(self.ends[-1] - self.starts[1]))),
+            pa.BufferReader(self._body()),
             read_options=pa.csv.ReadOptions(column_names=names, block_size=block),
             parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
         )
+
+    def _body(self) -> pa.Buffer:
+        """The records below the header; ragged ones with as many fields as it has."""
+        if not self.ragged:
+            return pa.py_buffer(self.content).slice(int(self.starts[1]), int(self.ends[-1] - self.starts[1]))
+        width, spans = len(self.names), zip(self.starts[1:].tolist(), self.ends[1:].tolist(), strict=True)
+        return pa.py_buffer(b"\n".join(_squared(self.content[a:b], self.delimiter, width) for a, b in spans))
+
+    def with_ragged(self, how: str) -> CsvText:
+        """The same file, though some records have more or fewer fields than the header; `how` is one of RAGGED.
+
+        >>> text = read_csv_text(b"id,x\\n1,a\\n2\\n3,b,c\\n", "a.csv")
+        >>> text.with_ragged("keep").table()["x"].to_pylist(), text.with_ragged("drop").table()["x"].to_pylist()
+        (['a', '', 'b,c'], ['a'])
+        """
+        width = len(self.names)
+        found = [
+            len(fields(self.content[a:b], self.delimiter)) - width
+            for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        ]
+        more = np.array(found)
+        if not more.any():
+            return self
+        lines = np.concatenate([[0], self.line_numbers])
+        if how == "drop":
+            notes = (*self.notes, _at_lines("of more or fewer fields than the header left out", lines[more != 0]))
+            return replace(self, starts=self.starts[more == 0], ends=self.ends[more == 0], notes=notes, ragged=True)
+        told = {
+            "of fewer fields than the header read as empty at the end": lines[more < 0],
+            "of more fields than the header read with all others in the last column": lines[more > 0],
+        }
+        said = [_at_lines(what, own) for what, own in told.items() if len(own)]
+        return replace(self, notes=(*self.notes, *said), ragged=True)
 
 
 def read_csv_text(raw: bytes, name: str, asked: Asked = NOTHING_ASKED) -> CsvText:
@@ -147,35 +188,51 @@ def _layout(
 ) -> Layout:
     """Which records are the table."""
     if header_row is not None:  # as the file counts its lines
-        newline = b"\n" if NEWLINE in content else b"\r"
-        lines = [content.count(newline, 0, int(start)) + 1 for start in starts[: header_row + 1].tolist()]
-        line = check_header_row(header_row, content.count(newline) + 1, name) + 1
-        first = next((place for place, own in enumerate(lines) if own >= line), 0)
-        return Layout(first, len(starts), ())
+        newlines = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == (NEWLINE if NEWLINE in content else RETURN))
+        place = check_header_row(header_row, len(newlines) + 1, name)
+        first = int(np.searchsorted(np.searchsorted(newlines, starts), place))
+        return Layout(first if first < len(starts) else 0, len(starts), ())
 
     def split_fields(places: range) -> list[list[str]]:
         raw = (content[starts[place] : ends[place]] for place in places)
         return [[_unquoted(record[a:b]) for a, b in fields(record, delimiter)] for record in raw]
 
     rows = len(starts)
-    return find_layout(split_fields(range(min(LOOKED_AT, rows))), split_fields(range(rows)[-LAST_LOOKED_AT:]), rows)
+    is_open = split(content[starts[-1] : ends[-1]], delimiter)[1]  # then rows are lost in it, and it is no footer
+    bottom = [] if is_open else split_fields(range(rows)[-LAST_LOOKED_AT:])
+    return find_layout(split_fields(range(min(LOOKED_AT, rows))), bottom, rows)
 
 
 def _decode(raw: bytes, mark: bytes, asked: str | None, name: str) -> tuple[str, str]:
     """As the user or the mark says, else UTF-8, else the one that Windows wrote before."""
-    known = asked or MARKED.get(mark)
+    known = _without_mark(asked, mark) if asked else MARKED.get(mark)
     if known is None and b"\0" in raw[:BINARY]:
         raise FileError(f"{name} must hold text; it holds binary data. Hint: is it another kind of file, or in UTF-16?")
     for encoding in [known] if known else ["utf-8", "cp1252"]:
-        try:
-            return raw.decode(encoding), encoding
-        except UnicodeDecodeError:
-            continue
-        except LookupError:
-            raise FileError(f"--encoding must be one such as utf-8 or cp1252; {encoding!r} is none.") from None
+        with suppress(UnicodeError):
+            text = raw.decode(encoding)
+            if not asked or text.encode(encoding) == raw:  # or a copy would have other bytes
+                return text, encoding
     if known:
         raise FileError(f"{name} must be text in {known}; some of it is not. Hint: give another --encoding.")
     return raw.decode("latin-1"), "latin-1"
+
+
+def _without_mark(asked: str, mark: bytes) -> str:
+    """The encoding that is asked for, as it is written behind a byte order mark, which is kept apart.
+
+    >>> _without_mark("UTF-16", codecs.BOM_UTF16_BE), _without_mark("UTF8", b""), _without_mark("latin1", b"")
+    ('utf-16-be', 'utf-8', 'iso8859-1')
+    """
+    try:
+        "".encode(asked)
+        found = codecs.lookup(asked).name
+    except (LookupError, ValueError):
+        raise FileError(f"--encoding must be one such as utf-8 or cp1252; {asked!r} is none.") from None
+    if found in ("utf-16", "utf-32"):
+        ordered = MARKED.get(mark, "")
+        return ordered if ordered.startswith(found) else f"{found}-le"
+    return found.removesuffix("-sig")
 
 
 def records(content: bytes, delimiter: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -221,17 +278,22 @@ def _outside_quotes(
     is_edge[list(b"\n\r" + delimiter.encode())] = True
     opening = is_edge[data[np.maximum(quotes - 1, 0)]] | (quotes == 0)
     closing = is_edge[data[np.minimum(quotes + 1, len(data) - 1)]] | (quotes == len(data) - 1)
-    if not (opening | closing).all() or len(quotes) % 2:
+    if not (opening[::2].all() and closing[1::2].all()) or len(quotes) % 2:
         return _outside_quotes_slowly(content, breaks, delimiter)
     return breaks[np.searchsorted(quotes, breaks) % 2 == 0]
 
 
 def _outside_quotes_slowly(content: bytes, breaks: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
-    outside, start = [], 0
+    outside, start, closed = [], 0, 0
     for end in breaks.tolist():
-        if not split(content[start:end], delimiter)[1]:
+        if end < closed:
+            continue
+        found, is_open = split(content[start:end], delimiter)
+        if not is_open:
             outside.append(end)
             start = end + 1
+        elif (closed := _closing(content, start + found[-1][0])) < 0:
+            break  # all that follows is within the quote
     return np.array(outside, dtype=np.int64)
 
 
@@ -254,9 +316,7 @@ def split(record: bytes, delimiter: str) -> tuple[list[tuple[int, int]], bool]:
     while True:
         close = start
         if record[start : start + 1] == b'"':
-            close = record.find(b'"', start + 1)
-            while close >= 0 and record[close + 1 : close + 2] == b'"':
-                close = record.find(b'"', close + 2)
+            close = _closing(record, start)
             if close < 0:
                 return [*found, (start, len(record))], True
         end = record.find(between, close)
@@ -264,6 +324,39 @@ def split(record: bytes, delimiter: str) -> tuple[list[tuple[int, int]], bool]:
         if end < 0:
             return found, False
         start = end + len(between)
+
+
+def _closing(content: bytes, quote: int) -> int:
+    """Where the quote that opens here is closed; -1 if nothing closes it."""
+    close = content.find(b'"', quote + 1)
+    while close >= 0 and content[close + 1 : close + 2] == b'"':
+        close = content.find(b'"', close + 2)
+    return close
+
+
+def _cells(record: bytes, delimiter: str, width: int) -> list[tuple[int, int]]:
+    """Where the cells of a record lie, at most `width`: what more fields it has belong to the last one."""
+    found = fields(record, delimiter)
+    return found if len(found) <= width else [*found[: width - 1], (found[width - 1][0], len(record))]
+
+
+def _squared(record: bytes, delimiter: str, width: int) -> bytes:
+    """A record with as many fields as the header.
+
+    >>> _squared(b"1,a,b", ",", 2), _squared(b"1", ",", 3)
+    (b'1,"a,b"', b'1,,')
+    """
+    found = fields(record, delimiter)
+    if len(found) <= width:
+        return record + delimiter.encode() * (width - len(found))
+    start = found[width - 1][0]
+    return record[:start] + b'"' + record[start:].replace(b'"', b'""') + b'"'
+
+
+def _at_lines(what: str, lines: NDArray[np.int64]) -> str:
+    """How many rows are so, and where, in words."""
+    shown = ", ".join(map(str, lines[:MOST_LINES_TOLD].tolist())) + (", ..." if len(lines) > MOST_LINES_TOLD else "")
+    return f"{len(lines):,} {'row' if len(lines) == 1 else 'rows'} {what} (line{'s' * (len(lines) > 1)} {shown})"
 
 
 def tell_delimiter(lines: list[bytes], content: bytes) -> str:
@@ -320,15 +413,35 @@ def _as_field(text: str, old: bytes, delimiter: str, *, alone: bool) -> bytes:
     return (f'"{text.replace(chr(34), chr(34) * 2)}"' if quoted else text).encode()
 
 
+def check_quotes(text: CsvText, name: str) -> None:
+    """Refuse a cell of several lines that no quote of its own closes: rows of the table would be lost in it."""
+    breaks = np.flatnonzero(np.frombuffer(text.content, dtype=np.uint8) == _line_end(text.content))
+    has_break = np.searchsorted(breaks, text.ends) > np.searchsorted(breaks, text.starts)
+    has_break[-1] = True  # a quote that nothing closes at all reaches the end
+    for place in np.flatnonzero(has_break).tolist():
+        first, last = int(text.starts[place]), int(text.ends[place])
+        for start, end in fields(text.content[first:last], text.delimiter):
+            field = text.content[first + start : first + end]
+            if field.startswith(b'"') and not QUOTED.fullmatch(field):
+                raise FileError(_unclosed(text, name, first + start))
+
+
+def _unclosed(text: CsvText, name: str, start: int) -> str:
+    return f"{name} must have its quotes in pairs; line {_line_of(text, start)} opens one that nothing closes."
+
+
+def _line_of(text: CsvText, start: int) -> int:
+    return text.content.count(b"\n" if b"\n" in text.content else b"\r", 0, start) + 1
+
+
 def misfit(text: CsvText, name: str, otherwise: str) -> str:
     """What is wrong with the first record that does not fit the header."""
     width, must = len(text.names), f"{name} must have as many fields in every row as in its header"
-    newline = b"\n" if b"\n" in text.content else b"\r"
+    hint = "Hint: --ragged keep reads such lines all the same, --ragged drop leaves them out."
     for start, end in zip(text.starts.tolist(), text.ends.tolist(), strict=True):
         found, is_open = split(text.content[start:end], text.delimiter)
-        if is_open or len(found) != width:
-            line = text.content.count(newline, 0, start) + 1
-            if is_open:
-                return f"{name} must have its quotes in pairs; line {line} opens one that nothing closes."
-            return f"{must}; line {line} has {len(found)} and the header {width}."
+        if is_open:
+            return _unclosed(text, name, start + found[-1][0])
+        if len(found) != width:
+            return f"{must}; line {_line_of(text, start)} has {len(found)} and the header {width}. {hint}"
     return f"{must}; {otherwise}."

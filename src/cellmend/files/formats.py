@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pyarrow.fs import FileSystem, FileType
 
 from cellmend.errors import FileError
-from cellmend.files.csvtext import Changes, CsvText, misfit, read_csv_text, split
+from cellmend.files.csvtext import Changes, CsvText, check_quotes, misfit, read_csv_text
 from cellmend.files.folders import open_parts, refuse_twins
 from cellmend.files.jsonlines import JsonLines, read_json_lines, write_json_lines
 from cellmend.files.jsontable import JsonTable, read_json_table
@@ -202,12 +202,14 @@ def _read_csv(raw: bytes, name: str, asked: Asked, kind: str = ".csv", compressi
     tabs = kind == ".tsv" and asked.delimiter is None
     text = read_csv_text(raw, name, replace(asked, delimiter="\t") if tabs else asked)
     refuse_twins(text.names, name)
+    check_quotes(text, name)
+    if asked.ragged is not None:
+        text = text.with_ragged(asked.ragged)
     try:
         table = text.table()
     except pa.ArrowInvalid as error:
         raise FileError(misfit(text, name, first_line(error))) from None
-    last = text.content[text.starts[-1] : text.ends[-1]]
-    if table.num_rows != len(text.starts) - 1 or split(last, text.delimiter)[1]:
+    if table.num_rows != len(text.starts) - 1:
         raise FileError(misfit(text, name, "some line does not"))
     return TableFile(name, table, kind, compression, csv=text)
 

@@ -23,6 +23,7 @@ def write_guarded(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]
 
 def read_guarded(path: Path) -> list[dict[str, str]]:
     """The lines of such a file, as text, with the marks against formulas taken away."""
+    csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size))  # a cell may be as long as a book
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         names = [unguarded(name) for name in next(lines, [])]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.errors import FileError
-from cellmend.files.cells import differences, table_of, typed_like
+from cellmend.files.cells import differences, keys_of, table_of, typed_like
 from cellmend.files.layout import NOTHING_ASKED, Asked
 
 
@@ -24,6 +24,7 @@ class JsonLines:
 
     lines: list[bytes]  # line ends included
     places: list[int]  # (N,) the line of each row
+    keys: list[str]  # (D,) as the objects name the columns
     table: pa.Table
     notes: tuple[str, ...] = ()
 
@@ -34,7 +35,7 @@ class JsonLines:
 
     def with_table(self, changed: pa.Table) -> bytes:
         """The file with the cells of this table; a line in which none differs is as it was."""
-        lines, names = list(self.lines), self.table.column_names
+        lines, names = list(self.lines), self.keys
         for row, cells in differences(self.table, changed).items():
             place = self.places[row]
             lines[place] = _with_values(lines[place], {names[column]: cell for column, cell in cells.items()})
@@ -46,7 +47,7 @@ def read_json_lines(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> 
     lines = content.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if line.strip()]
     rows = [_json_object(lines[place], name, place + 1) for place in places]
-    return JsonLines(lines, places, table_of(rows, name))
+    return JsonLines(lines, places, keys_of(rows), table_of(rows, name))
 
 
 def _json_object(line: bytes, name: str, number: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cellmend.errors import FileError
-from cellmend.files.cells import differences, table_of, typed_like
+from cellmend.files.cells import differences, keys_of, table_of, typed_like
 from cellmend.files.layout import NOTHING_ASKED, Asked
 
 WANTED = "a list of objects, such as [{...}, {...}], or an object with one such list"
@@ -35,16 +35,18 @@ class JsonTable:
         differ = differences(self.table, changed)
         if not differ:
             return self.content
-        whole, names = parse_json(self.content, "The file"), self.table.column_names
+        whole = parse_json(self.content, "The file")
         rows = whole if self.key is None else whole[self.key]
+        names = keys_of(rows)
         for row, cells in differ.items():
             for column, new in cells.items():
                 rows[row][names[column]] = typed_like(rows[row].get(names[column]), new)
-        text = self.content.decode("utf-8-sig")
+        encoding = json.detect_encoding(self.content)
+        text = self.content.decode(encoding)
         indented = re.search(r"\n([ \t]+)\S", text)
         indent = None if "\n" not in text.strip() else indented[1] if indented else 0
         end = "\n" if text.endswith("\n") else ""
-        return (json.dumps(whole, ensure_ascii=False, indent=indent) + end).encode()
+        return (json.dumps(whole, ensure_ascii=False, indent=indent) + end).encode(encoding)
 
 
 def read_json_table(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> JsonTable:
@@ -57,7 +59,7 @@ def read_json_table(content: bytes, name: str, asked: Asked = NOTHING_ASKED) -> 
         raise FileError(f"{name} must hold {WANTED}; it holds {'several' if lists else 'none'}.")
     [(key, rows)] = lists.items()
     notes = (f"the rows under {key} are read",) if key else ()
-    return JsonTable(content, key or None, table_of(rows, name), notes)
+    return JsonTable(content, key if isinstance(whole, dict) else None, table_of(rows, name), notes)
 
 
 def parse_json(content: bytes, name: str) -> Any:

@@ -29,8 +29,17 @@ class Asked:
     header_row: int | None = None  # as the file counts, from 1
     delimiter: str | None = None
     encoding: str | None = None
+    ragged: str | None = None  # what becomes of lines of CSV with more or fewer fields than the header: one of RAGGED
+
+    def checked(self) -> Asked:
+        """The same, if each entry is of its kind."""
+        texts = (self.sheet, self.delimiter, self.encoding, self.ragged)
+        if not all(isinstance(each, str | None) for each in texts) or type(self.header_row) not in (int, type(None)):
+            raise TypeError("what is asked of a file must be texts and the number of a row")
+        return self
 
 
+RAGGED = ("keep", "drop")  # read them all the same, or leave them out
 NOTHING_ASKED = Asked()
 
 

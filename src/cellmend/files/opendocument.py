@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+import zlib
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -14,38 +14,66 @@ import pyarrow as pa
 
 from cellmend.errors import FileError
 from cellmend.files.layout import Asked
-from cellmend.files.workbook import choose_sheet, lay_out
+from cellmend.files.packed import read_bounded
+from cellmend.files.workbook import Room, choose_sheet, lay_out
 
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{each}:1.0}}" for each in ("table", "office", "text"))
-MOST_REPEATED = 2**14  # cells or rows; files say that their empty ends are repeated a million times
-LARGEST = 2**29  # bytes of its text
+MOST_EMPTY = 2**14  # rows between others
+CONTENT, MANIFEST = "content.xml", "META-INF/manifest.xml"
 
 
 def read_ods(content: bytes, name: str, asked: Asked) -> tuple[pa.Table, tuple[str, ...]]:
     """The table in a spreadsheet's bytes, and what a person should know of it."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            if packed.getinfo("content.xml").file_size > LARGEST:
-                raise FileError(f"{name} must unpack to at most {LARGEST // 2**20} MB; it does not.")
-            root = ElementTree.fromstring(packed.read("content.xml"))  # noqa: S314 - expat refuses bombs by itself
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError):
+            if MANIFEST in packed.namelist() and b"encryption-data" in packed.read(MANIFEST):
+                raise FileError(f"{name} must be readable without a password; it is encrypted.")
+            with packed.open(CONTENT) as file:
+                text = read_bounded(file, len(content), name)
+        sheets = _sheets(text, name)
+    except FileError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, LookupError, RuntimeError, EOFError, ValueError, ElementTree.ParseError):
         raise FileError(f"{name} must be an .ods spreadsheet; it cannot be read as one.") from None
-    sheets = {sheet.get(f"{TABLE}name", ""): list(_rows(sheet)) for sheet in root.iter(f"{TABLE}table")}
     title, notes = choose_sheet(sheets, asked.sheet, name)
     found = lay_out(sheets[title], asked.header_row, f"{name}, sheet {title},")
     return found.table, (*notes, *found.notes)
 
 
-def _rows(sheet: ElementTree.Element) -> Iterator[tuple[Any, ...]]:
-    for row in sheet.iter(f"{TABLE}table-row"):
-        cells: list[Any] = []
-        for cell in row:
-            times = int(cell.get(f"{TABLE}number-columns-repeated", "1"))
-            cells += [_value(cell)] * (times if times <= MOST_REPEATED else 1)
-        while cells and cells[-1] is None:
-            cells.pop()
-        times = int(row.get(f"{TABLE}number-rows-repeated", "1"))
-        yield from [tuple(cells)] * (times if cells and times <= MOST_REPEATED else 1)
+def _sheets(text: bytes, name: str) -> dict[str, list[Any]]:
+    """The rows of every sheet by its title; what was read is let go of."""
+    sheets: dict[str, list[Any]] = {}
+    rows, empty, room = list[Any](), 0, Room(name)
+    for event, element in ElementTree.iterparse(io.BytesIO(text), ("start", "end")):  # noqa: S314 - expat refuses bombs
+        if event == "start" and element.tag == f"{TABLE}table":
+            rows, empty = sheets.setdefault(element.get(f"{TABLE}name", ""), []), 0
+        elif event == "end" and element.tag == f"{TABLE}table-row":
+            cells = _cells(element, room)
+            times = _times(element, "number-rows-repeated")
+            if cells:
+                room.take(times * len(cells), len(cells) - cells.count(None))
+                rows += [()] * min(empty, MOST_EMPTY) + [cells] * times
+            empty = 0 if cells else empty + times
+            element.clear()
+    return sheets
+
+
+def _cells(row: ElementTree.Element, room: Room) -> tuple[Any, ...]:
+    """The cells of a row up to the last one that holds something."""
+    cells, empty = list[Any](), 0
+    for cell in row:
+        value, times = _value(cell), _times(cell, "number-columns-repeated")
+        if value is None:
+            empty += times
+        else:
+            room.take(empty + times, 1)
+            cells += [*[None] * empty, *[value] * times]
+            empty = 0
+    return tuple(cells)
+
+
+def _times(element: ElementTree.Element, name: str) -> int:
+    return max(int(element.get(f"{TABLE}{name}", "1")), 1)
 
 
 def _value(cell: ElementTree.Element) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from cellmend.errors import FileError
 from cellmend.files.layout import NOTHING_ASKED, Asked
 from cellmend.files.places import is_url, whole_file
+from cellmend.files.records import parsed
 
 NAME = "source.json"
 
@@ -44,9 +45,9 @@ class Origin:
     def load(cls, folder: Path) -> Origin:
         """What source.json of a folder says."""
         try:
-            entries = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            entries = parsed((folder / NAME).read_bytes())
             table, name, digest = (str(entries[each]) for each in ("table", "name", "digest"))
-            return cls(table, name, Asked(**entries["asked"]), digest, dict(entries["threshold"]))
+            return cls(table, name, Asked(**entries["asked"]).checked(), digest, dict(entries["threshold"]))
         except FileNotFoundError:
             raise FileError(
                 f"{folder} must hold {NAME}, which says which table it is about; it holds none. "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
+import zlib
 from pathlib import PurePosixPath
 from typing import IO, Any
 
@@ -39,7 +41,8 @@ def only_table(content: bytes, name: str, endings: tuple[str, ...]) -> tuple[byt
             with packed.open(tables[0]) as file:
                 inside = read_bounded(file, tables[0].compress_size, name)
             return inside, PurePosixPath(tables[0].filename).name
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError):  # broken, of a rare kind, or with a password
+    # Broken, of a rare kind, or with a password:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, NotImplementedError, RuntimeError):
         raise FileError(f"{name} must be a .zip file that can be unpacked; it is not. Hint: unpack it.") from None
 
 

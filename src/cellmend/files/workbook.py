@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +19,15 @@ from cellmend.errors import FileError, did_you_mean
 from cellmend.files.cells import as_text, column_of, differences, typed_like
 from cellmend.files.csvtext import LAST_LOOKED_AT, LOOKED_AT, named
 from cellmend.files.layout import NOTHING_ASKED, Asked, Layout, check_header_row, find_layout
+from cellmend.files.packed import LEAST_BOUND, MOST_PACKED
 from cellmend.files.places import first_line
 
 FLAGGED, REPAIRED = "FFF2CC", "D9EAD3"  # colours of cells that were left as found, and of those that were changed
 AUTHOR = "cellmend"
 FEWEST_ROWS = 3  # of several cells, in a sheet that holds a table and is no cover
+MOST_ROWS = 2**20  # of a sheet, as the format has it
+FREE_CELLS, CELLS_PER_FILLED = 2**20, 100  # that a sheet may have: so many empty ones, and by what stands in it
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}[0-9]+:[A-Z]{1,3}[0-9]+)"')
 
 Marks = Mapping[tuple[int, int], str]  # row and column of flagged cells, and what is said of them
 
@@ -43,12 +50,12 @@ class Workbook:
 
     def with_table(self, changed: pa.Table, marks: Marks | None = None) -> bytes:
         """The workbook with the cells of this table, and flagged ones coloured and commented; all else is as it was."""
-        workbook = _openpyxl().load_workbook(io.BytesIO(self.content), rich_text=True)
+        workbook = _load(self.content, values=False)
         sheet, differ = workbook.worksheets[self.sheet], differences(self.table, changed)
         for row, cells in differ.items():
             for column, new in cells.items():
                 cell = sheet.cell(self.top + row, self.columns[column])
-                cell.value = None if new == "" else typed_like(cell.value, new)
+                _put(cell, None if new == "" else typed_like(cell.value, new))
                 if isinstance(cell.value, str):
                     cell.data_type = "s"  # also if it looks like a formula
         for (row, column), said in (marks or {}).items():
@@ -57,6 +64,17 @@ class Workbook:
         whole = io.BytesIO()
         workbook.save(whole)
         return whole.getvalue()
+
+
+def _put(cell: Any, value: Any) -> None:
+    from openpyxl.utils.exceptions import IllegalCharacterError  # type: ignore[import-untyped]
+
+    try:
+        cell.value = value
+    except IllegalCharacterError:
+        raise FileError(
+            f"A cell of a workbook must hold text without control characters; {value!r} has some."
+        ) from None
 
 
 def _mark(cell: Any, colour: str, said: str) -> None:
@@ -92,21 +110,47 @@ def lay_out(rows: Sequence[Sequence[Any]], header_row: int | None, name: str) ->
     if not filled:
         raise FileError(f"{name} must hold a table; it is empty.")
     width, start, end = max(map(len, rows)), filled[0], filled[-1] + 1
-    texts = [
-        ["" if cell is None else as_text(cell) for cell in (*row, *[None] * (width - len(row)))]
-        for row in rows[start:end]
-    ]
-    used = [column for column in range(width) if any(row[column].strip() for row in texts)]
-    looked = [[row[column] for column in used] for row in texts]
-    layout = find_layout(looked[:LOOKED_AT], looked[-LAST_LOOKED_AT:], len(looked))
+    used = sorted({column for row in rows for column, cell in enumerate(row) if cell is not None and _says(cell)})
+    Room(name).take((end - start) * len(used), sum(len(row) - row.count(None) for row in rows))
+    inner = rows[start:end]
+    top, bottom = (
+        [["" if (cell := _at(row, column)) is None else as_text(cell) for column in used] for row in some]
+        for some in (inner[:LOOKED_AT], inner[-LAST_LOOKED_AT:])
+    )
+    layout = find_layout(top, bottom, len(inner))
     if header_row is not None:
-        layout = Layout(max(check_header_row(header_row, len(rows), name) - start, 0), len(looked), ())
-    body = rows[start + layout.first : start + layout.last]
-    across = [[row[column] if column < len(row) else None for row in body] for column in range(width)]
-    columns = [column for column, cells in enumerate(across) if any(cell is not None for cell in cells)]
-    names = named(["" if cells[0] is None else as_text(cells[0]) for cells in across])
-    table = pa.table([column_of(across[column][1:]) for column in columns], names=[names[column] for column in columns])
+        layout = Layout(max(check_header_row(header_row, len(rows), name) - start, 0), len(inner), ())
+    body = inner[layout.first : layout.last]
+    columns = sorted({column for row in body for column, cell in enumerate(row) if cell is not None})
+    names = named(["" if (cell := _at(body[0], column)) is None else as_text(cell) for column in range(width)])
+    across = [column_of([_at(row, column) for row in body[1:]]) for column in columns]
+    table = pa.table(across, names=[names[column] for column in columns])
     return Grid(start + layout.first + 2, [column + 1 for column in columns], table, layout.notes)
+
+
+class Room:
+    """How many cells a sheet may have, by how many of them the file holds: a few bytes can claim billions."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.left = name, FREE_CELLS
+
+    def take(self, cells: int, filled: int) -> None:
+        """Count more cells, of which so many are filled."""
+        self.left += CELLS_PER_FILLED * filled - cells
+        if self.left < 0:
+            raise FileError(
+                f"{self.name} must hold cells that stand together; it stands for far more than it holds. "
+                "Hint: remove cells that lie far off or are repeated without end."
+            )
+
+
+def _at(row: Sequence[Any], column: int) -> Any:
+    """A cell of a row, which may be shorter."""
+    return row[column] if column < len(row) else None
+
+
+def _says(cell: Any) -> bool:
+    return not isinstance(cell, str) or cell.strip() != ""
 
 
 def _is_filled(row: Sequence[Any]) -> bool:
@@ -134,14 +178,62 @@ def choose_sheet(sheets: Mapping[str, list[Any]], asked: str | None, name: str) 
 
 def _sheets(content: bytes, name: str) -> dict[str, list[Sequence[Any]]]:
     """The rows of every sheet by its title, with the values of formulas."""
-    openpyxl = _openpyxl()
+    _openpyxl()
     try:
-        workbook = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-        for sheet in workbook.worksheets:
-            sheet.reset_dimensions()  # which some programs write wrong
-        return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in workbook.worksheets}
+        _refuse_bombs(content, name)
+        return {sheet.title: _rows(sheet, name) for sheet in _load(content, values=True).worksheets}
+    except FileError:
+        raise
     except Exception as error:  # whatever openpyxl stumbles over
         raise FileError(f"{name} must be an .xlsx workbook; it cannot be read as one ({first_line(error)}).") from None
+
+
+def _rows(sheet: Any, name: str) -> list[Sequence[Any]]:
+    """The rows of a sheet, as many as there is room for, without the empty cells at their ends."""
+    sheet.reset_dimensions()  # which some programs write wrong
+    rows, room = list[Sequence[Any]](), Room(f"{name}, sheet {sheet.title},")
+    for row in sheet.iter_rows(values_only=True):
+        end = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)
+        rows.append(row[:end])
+        room.take(end, end - row[:end].count(None))
+        if len(rows) > MOST_ROWS:
+            raise FileError(f"{room.name} must have at most {MOST_ROWS:,} rows; it has more.")
+    return rows
+
+
+def _refuse_bombs(content: bytes, name: str) -> None:
+    """Stop at a workbook that unpacks to absurdly much, or that merges cells by the million."""
+    bound, merged = max(LEAST_BOUND, MOST_PACKED * len(content)), 0
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        if sum(each.file_size for each in packed.infolist()) > bound:
+            raise FileError(f"{name} must unpack to at most {MOST_PACKED} times its size; it is more.")
+        for each in packed.namelist():
+            if each.startswith("xl/worksheets/") and each.endswith(".xml"):
+                merged += sum(map(_area, MERGED.findall(packed.read(each))))
+    if merged > FREE_CELLS:
+        raise FileError(f"{name} must merge at most {FREE_CELLS:,} cells; it merges {merged:,}.")
+
+
+def _area(span: bytes) -> int:
+    from openpyxl.utils import range_boundaries  # type: ignore[import-untyped]
+
+    left, top, right, bottom = (each or 1 for each in range_boundaries(span.decode()))
+    return (right - left + 1) * (bottom - top + 1)
+
+
+def _load(content: bytes, *, values: bool) -> Any:
+    """The workbook: with the values of formulas, to be read once; or with all that a copy must keep."""
+    _openpyxl()
+    from openpyxl.reader.excel import ExcelReader  # type: ignore[import-untyped]
+
+    class Reader(ExcelReader):  # type: ignore[misc]
+        def read_chartsheet(self, sheet: Any, rel: Any) -> None:
+            with suppress(AttributeError):  # it has no chart, for which openpyxl is not made
+                super().read_chartsheet(sheet, rel)
+
+    reader = Reader(io.BytesIO(content), read_only=values, data_only=values, rich_text=not values)
+    reader.read()
+    return reader.wb
 
 
 def write_workbook(table: pa.Table, path: Path) -> None:

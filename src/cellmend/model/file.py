@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import cellmend
 from cellmend.decisions.taught import Taught
 from cellmend.errors import ModelFileError
 from cellmend.files.places import whole_file
-from cellmend.model.columns import ENCODED
+from cellmend.model.columns import ENCODED, EncodedColumn
 from cellmend.model.encoding import Cells, TableEncoder
 from cellmend.model.model import Calibration, Model, Replay, Weighing, as_one, draw_networks
 from cellmend.model.profile import Profile
@@ -97,15 +97,16 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
     reader = TableReader.from_json(header)
     columns = [unpack(ENCODED[entry["kind"]], entry) for entry in header["columns"]]
     encoder = TableEncoder(columns, [column.name for column in reader.schema])
-    network = as_one(draw_networks(encoder.columns, settings, header["seed"]))
     kept = Cells(weights.pop(KEPT_VALUES), weights.pop(KEPT_OBSERVED))
     of_weigher = {name.removeprefix(WEIGHER): weights.pop(name) for name in list(weights) if name.startswith(WEIGHER)}
+    _check_sizes(encoder.columns, settings, weights)
+    network = as_one(draw_networks(encoder.columns, settings, header["seed"]))
     network.load_state_dict(weights)
     return Model(
         reader=reader,
         encoder=encoder,
         network=network,
-        calibration=Calibration(unpack(ErrorRates, header["rates"]), header["offset"], header["fitted_method"]),
+        calibration=Calibration(_rates(header, len(columns)), header["offset"], header["fitted_method"]),
         profile=Profile.from_json(header["summary"]),
         replay=Replay(kept, header["learned_rows"]),
         seed=header["seed"],
@@ -113,6 +114,38 @@ def model_of(header: dict[str, Any], weights: dict[str, Tensor], settings: Setti
         taught=Taught.from_json(header["taught"]) if "taught" in header else None,
         weighing=_weighing(header, of_weigher),
     )
+
+
+def _check_sizes(columns: Sequence[EncodedColumn], settings: Settings, weights: Mapping[str, Tensor]) -> None:
+    """Refuse a network of another size than the weights that are there, before any of it is built."""
+    bias, shared = weights["decoder_output.bias"], ("places", "log_rates")
+    shapes = [tensor.shape for name, tensor in weights.items() if name.rpartition(".")[2] in shared]
+    claimed: dict[str, tuple[int, int]] = {}
+    if columns:
+        claimed["networks"] = settings.networks, len(bias) if bias.ndim > 1 else 1
+        claimed["latent_dim"] = settings.latent_dim, weights["decoder_hidden.weight"].shape[-2]
+        claimed["hidden_dim"] = settings.hidden_dim, weights["decoder_output.weight"].shape[-2]
+        claimed["embedding_dim"] = settings.embedding_dim, weights["embeddings.vectors"].shape[-1]
+    numbers = sum(column.kind in ("real", "count") for column in columns)
+    if settings.components and numbers:
+        claimed["components"] = settings.components, min((shape[-1] for shape in shapes), default=0)
+        claimed["columns"] = numbers, sum(shape[-2] for shape in shapes)
+    wrong = next((name for name, (said, there) in claimed.items() if said != there), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong} is {claimed[wrong][0]:,}, and its weights are for {claimed[wrong][1]:,}")
+    outputs = sum(max(getattr(column, "outputs", ()), default=0) for column in columns)
+    if max(len(columns), outputs) > bias.shape[-1]:
+        raise ValueError("there are more columns or levels than weights for them")
+
+
+def _rates(header: dict[str, Any], columns: int) -> ErrorRates:
+    """The shares of wrong cells; of every column one, or of none."""
+    rates = unpack(ErrorRates, header["rates"])
+    if len(rates.columns) not in (0, columns) or not all(
+        0 <= share <= 1 for share in (rates.rows, rates.cells, rates.rare, *rates.columns)
+    ):
+        raise ValueError("rates must be shares from 0 to 1, one for each column")
+    return rates
 
 
 def _weighing(header: dict[str, Any], tensors: dict[str, Tensor]) -> Weighing | None:

@@ -89,7 +89,7 @@ def draw_networks(columns: Sequence[EncodedColumn], settings: Settings, seed: in
     sizes = Shape(settings.latent_dim, settings.hidden_dim, settings.embedding_dim)
     shape = sizes if columns else Shape(0, 0, 0)  # of nothing but texts there is nothing to learn
     members = []
-    for number in range(settings.networks):
+    for number in range(settings.networks if columns else 1):
         member = RVAE(columns, how, shape, amortized=settings.weights == "amortized", masked=settings.hide > 0)
         member.initialize(torch.Generator().manual_seed(seed + number))
         members.append(member)

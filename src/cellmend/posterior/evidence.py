@@ -106,7 +106,7 @@ class Portrait:
         """With what a newer table holds: a value that is usual there is a usual one."""
         known = tuple(own.with_more(column) for own, column in zip(self.columns, columns, strict=True))
         pairs = self.pairs.with_more(places_of(known, columns), [len(each.texts) for each in known])
-        return Portrait(known, pairs, self.curves)
+        return Portrait(known, pairs, self.curves, self.exchanges)
 
     @cached_property
     def everywhere(self) -> rows.Everywhere:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def picture(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def likely(review: Review, asked: Mapping[str, Any]) -> Any:
     """Which levels the rest of the row makes likely."""
-    return {"levels": review.teacher.likely(*cell_of(asked))}
+    return {"levels": review.likely(cell_of(asked))}
 
 
 def rows(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -170,7 +170,9 @@ def columns(review: Review, asked: Mapping[str, Any]) -> Any:
 def decide(review: Review, asked: Mapping[str, Any]) -> Any:
     """Decide about one cell: keep its value, or give it a repair."""
     own, seen = cell_of(asked), asked.get("seen")
-    seen = None if seen is None else Decision.of({k: seen[k] for k in ("row", "column", "value", "verdict", "repair")})
+    if seen is not None:
+        names = [each.name for each in fields(Decision) if each.name in mapping(seen)]
+        seen = Decision.of({name: seen[name] for name in names})
     if verdict_of(asked) == RIGHT:
         step = review.keep(own, seen=seen)
     else:

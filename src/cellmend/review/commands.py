@@ -10,7 +10,7 @@ import typer
 
 from cellmend.console import Teller, say
 from cellmend.errors import MissingExtraError
-from cellmend.options import ForceOption, TableArgument, with_groups
+from cellmend.options import FileOptions, ForceOption, TableArgument, with_groups
 
 
 def review(
@@ -38,7 +38,11 @@ def open_review(folder: Path, table: str | None, port: int, *, ready: Callable[[
 
     results = open_results(folder, table)
     with only_run(folder):
-        serve(Review(results), port=port, ready=ready)
+        opened = Review(results)
+        if opened.ledger.left_out:
+            many = f"{opened.ledger.left_out:,} lines of {results.decisions}"
+            say(f"{many} no longer count: their cells hold another value now.")
+        serve(opened, port=port, ready=ready)
 
 
 @with_groups
@@ -49,6 +53,7 @@ def apply(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. \\[default: NAME-patched]")
     ] = None,
+    file: FileOptions,
     force: ForceOption = False,
     teller: Teller,
 ) -> None:
@@ -57,8 +62,9 @@ def apply(
     from cellmend.files.results import check_outputs
     from cellmend.patch import apply_patch
 
+    asked = file.asked()
     with teller.reading(table):
-        source = read_file(table)
+        source = read_file(table, asked)
     path = output or Path(f"{source.name.split('.')[0]}-patched{source.suffix}")
     check_outputs([path], force=force, size=source.table.nbytes)
     applied = apply_patch(patch, source, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,11 +117,18 @@ def _likeness(flag: Flag, by: str) -> tuple[Any, ...]:
 def read_flagged(folder: Path) -> Flagged:
     """The findings in a folder of results: findings.csv, or the folder findings of a large table."""
     file, pieces = folder / FINDINGS, folder / "findings"
-    if file.is_file():
-        return Flagged([flag_of(line) for line in read_guarded(file)])
-    if pieces.is_dir():
-        lines = open_parts(str(pieces)).table().to_pylist()
-        return Flagged(sorted(map(flag_of, lines), key=lambda flag: -flag.suspicion))
+    try:
+        if file.is_file():
+            return Flagged([flag_of(line) for line in read_guarded(file)])
+        if pieces.is_dir():
+            lines = open_parts(str(pieces)).table().to_pylist()
+            return Flagged(sorted(map(flag_of, lines), key=lambda flag: -flag.suspicion))
+    except (ValueError, LookupError, TypeError, AttributeError, csv.Error) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(
+            f"The findings in {folder} must be as cellmend clean wrote them; they are not. Hint: run it again."
+        ) from None
     raise FileError(f"{folder} must be a folder that cellmend clean wrote; it holds no findings.csv.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,9 +40,12 @@ class Ledger:
     (['Ulm'], True, [])
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stands: Callable[[Decision], bool] = lambda _: True) -> None:
+        """`stands` says whether the cell of a decision still holds the value that was seen; else it counts no more."""
         self.path = path
-        decided = read_decisions(path) if path.exists() else []
+        found = read_decisions(path) if path.exists() else []
+        decided = [each for each in found if stands(each)]
+        self.left_out = len(found) - len(decided)
         self._held = {each.cell: each for each in standing(decided)}
         self._columns: dict[int, set[str]] = {}  # in which each row has decisions
         for row, column in self._held:

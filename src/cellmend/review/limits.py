@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cellmend.errors import FileError, SettingError
 from cellmend.files.places import whole_file
+from cellmend.files.records import parsed
 from cellmend.table.packing import pack
 from cellmend.table.schema import EVERY_KIND
 from cellmend.table.texts import Notation, holds_text
@@ -147,12 +148,27 @@ class Wishes:
         """What columns.json says; nothing if it is not there."""
         if not path.exists():
             return cls()
+        wishes = cls()
         try:
-            entries = json.loads(path.read_text(encoding="utf-8"))
-            limits = {str(name): Limits.of(own) for name, own in entries["limits"].items()}
-            return cls(dict(entries["kinds"]), limits, dict(entries.get("rules", {})))
+            entries = parsed(path.read_bytes())
+            for name, kind in entries["kinds"].items():
+                wishes = wishes.with_kind(name, kind)
+            for name, own in entries["limits"].items():
+                wishes = wishes.with_limits(name, Limits.of(own))
+            for rule, verdict in entries.get("rules", {}).items():
+                wishes = wishes.with_rule(rule, verdict)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise FileError(f"{path} must be as the review page wrote it. Hint: remove it to start anew.") from None
+        return wishes
+
+    def about(self, columns: Sequence[str], path: Path) -> Wishes:
+        """The same, if all of it is about columns of the table."""
+        odd = next((name for name in (*self.kinds, *self.limits) if name not in set(columns)), None)
+        if odd is not None:
+            raise FileError(
+                f"{path} must be about columns of the table; it has no {odd!r}. Hint: remove the file to start anew."
+            )
+        return self
 
 
 def _changed(entries: Mapping[str, Any], name: str, new: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from cellmend.errors import FileError
+from cellmend.errors import FileError, SettingError
+from cellmend.files.earlier import COLUMNS, DECISIONS, LEARNED, PATCH
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
 from cellmend.files.results import FINDINGS, MODEL
@@ -19,11 +20,11 @@ class Results:
     def __init__(self, folder: Path, source: TableFile, threshold: Threshold) -> None:
         self.folder, self.source, self.threshold = folder, source, threshold
         self.model = folder / MODEL  # as it was fitted, before any decision
-        self.decisions = folder / "decisions.jsonl"  # a line each
-        self.columns = folder / "columns.json"  # what people said of whole columns
-        self.learned = folder / "learned"  # a folder of what came of learning from decisions: findings.csv and a model
+        self.decisions = folder / DECISIONS  # a line each
+        self.columns = folder / COLUMNS  # what people said of whole columns
+        self.learned = folder / LEARNED  # a folder of what came of learning from decisions: findings.csv and a model
         self.reviewed = folder / f"reviewed{source.suffix}"  # the table with accepted repairs only
-        self.patch = folder / "patch.jsonl"  # the accepted repairs, to be put on another copy of the table
+        self.patch = folder / PATCH  # the accepted repairs, to be put on another copy of the table
         self.exported = {"table": self.reviewed, "patch": self.patch, "decisions": self.decisions}  # by an export
 
     def read_flagged(self) -> Flagged:
@@ -31,7 +32,7 @@ class Results:
         last = self.learned if (self.learned / FINDINGS).is_file() else self.folder
         flagged = read_flagged(last)
         rows, names = self.source.table.num_rows, set(self.source.table.column_names)
-        misfit = next((flag for flag in flagged.flags if flag.row >= rows or flag.column not in names), None)
+        misfit = next((flag for flag in flagged.flags if not 0 <= flag.row < rows or flag.column not in names), None)
         if misfit is not None:
             raise FileError(
                 f"The findings in {last} must be about {self.source.name}; row {misfit.row} of {misfit.column!r} "
@@ -48,4 +49,8 @@ def open_results(folder: Path, table: str | None) -> Results:
         return Results(folder, read_file(table), Threshold(fdr=FDR))
     origin = Origin.load(folder)
     source = read_file(origin.find(folder) if table is None else table, origin.asked)
-    return Results(folder, replace(source, name=origin.name), Threshold(**origin.threshold))  # type: ignore[arg-type]
+    try:
+        threshold = Threshold(**origin.threshold)  # type: ignore[arg-type]
+    except (SettingError, TypeError):
+        raise FileError(f"{folder / NAME} must name one threshold, such as fdr; it does not.") from None
+    return Results(folder, replace(source, name=origin.name), threshold)

@@ -36,8 +36,8 @@ class Review:
 
     def __init__(self, results: Results) -> None:
         self.results, self.table = results, results.source.table
-        self.ledger = Ledger(results.decisions)
-        self.wishes = Wishes.load(results.columns)
+        self.ledger = Ledger(results.decisions, self._stands)
+        self.wishes = Wishes.load(results.columns).about(self.table.column_names, results.columns)
         self.teacher = Teacher(results, self._take)
         self.skipped: dict[Cell, None] = {}
         self.lock = threading.RLock()
@@ -114,6 +114,11 @@ class Review:
             alike = max(len(self.open_alike(found.flag, by)) for by in LIKENESSES)
             return found if found.is_question else replace(found, speaks_for=alike)
 
+    def likely(self, cell: Cell) -> list[tuple[str, float]]:
+        """The levels that the rest of the row makes likely in a cell, with probabilities."""
+        self._check(cell)
+        return self.teacher.likely(*cell)
+
     def skip(self, cell: Cell) -> None:
         """Ask about a cell again only after all others."""
         self._check(cell)
@@ -127,6 +132,15 @@ class Review:
 
     def text(self, cell: Cell) -> str | None:
         return text_of(self.table, *cell)
+
+    def _stands(self, decision: Decision) -> bool:
+        """Does the cell of a decision hold the value that was seen?"""
+        row, column = decision.cell
+        return (
+            column in self.places
+            and row < self.table.num_rows
+            and (self.text(decision.cell) or "").strip() == (decision.value or "").strip()
+        )
 
     def _check(self, cell: Cell) -> None:
         row, column = cell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import socket
 import threading
@@ -21,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cellmend.errors import CellmendError, DecisionError
+from cellmend.files.records import parsed
 from cellmend.review.answers import DEEDS, QUESTIONS, Answer, mapping
 from cellmend.review.guard import Guard
 from cellmend.review.ledger import ConflictError
@@ -55,8 +55,8 @@ def _answering(review: Review, answer: Answer) -> Callable[[Request], Awaitable[
 def _doing(review: Review, deed: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            asked = mapping(json.loads(await request.body()))
-        except (ValueError, RecursionError, DecisionError):
+            asked = mapping(parsed(await request.body()))
+        except DecisionError:
             return JSONResponse({"error": "A request must be a JSON object."}, 400)
         return await run_in_threadpool(_told, review, deed, asked)
 

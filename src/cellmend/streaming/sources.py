@@ -40,6 +40,10 @@ def open_source(place: str, copies: Path, *, larger_than: int, asked: Asked = NO
 def open_in_pieces(place: str, copies: Path, asked: Asked = NOTHING_ASKED) -> Stream:
     """A table in pieces, however small it is; a CSV file is first copied into the folder `copies`."""
     stream = _stream(place, copies, asked, smallest_csv=0)
+    if stream is None and asked.ragged is not None:
+        raise FileError(
+            "--ragged must be for a table that is read whole. Hint: without --engine, and with a file for -o."
+        )
     if stream is None:
         raise FileError(
             f"To be worked on in parts, the table must be Parquet, Arrow or CSV files; {place} is none. "
@@ -55,7 +59,7 @@ def _stream(place: str, copies: Path, asked: Asked, *, smallest_csv: int) -> Str
     _, path, found = find(place)
     if found.type == FileType.Directory or path.lower().endswith(KINDS):
         return open_stream(place)
-    if is_text(path) and found.size >= smallest_csv:
+    if is_text(path) and found.size >= smallest_csv and asked.ragged is None:
         return open_stream(str(csv_as_parquet(place, copies, asked)))
     return None
 

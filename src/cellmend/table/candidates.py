@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +15,10 @@ from cellmend.table.causes import NEVER, SLIPS
 from cellmend.table.causes.garbles import FEWEST_LETTERS, SHORTEST, shape_of
 from cellmend.table.letters import CONTEXT, END, START, Letters
 from cellmend.table.priors import ENOUGH
+from cellmend.table.slippairs import Near, stray_letter
 from cellmend.table.texts import alike_until
 from cellmend.table.values import Ints
 
-WORD_SIBLING = 0.04  # how much rarer siblings are among words: Ford and Fort
-CODE_LETTERS = 3  # or fewer in a word, or digits, make it a code
 GUESSED = 0.2  # how far a text is trusted to be meant that stands nowhere: the column's letters are not its language
 OTHER_SIGNS = 0.1  # and if signs or spaces differ, which everybody sets in another way
 CROWD = 200  # texts that are alike and compared with each other
@@ -30,6 +27,8 @@ MOST_PLACES = 2  # in a text that may be wrong
 FREQUENT, MOST_COMPARED = 3, 4_000_000  # cells with a value that others far off may mean, and pairs that are compared
 LETTERS_PER_SLIP, MOST_SLIPS = 6, 8  # such a text may differ in
 RARER = 5  # times, than the most frequent
+AT_ONCE = 2**22  # pairs that are held before it is seen which there are twice
+NO_PAIRS = np.zeros((2, 0), dtype=np.int64)
 SIGNS = "*#?!._-~$%&+=<>|\\/^'\"`"
 
 
@@ -45,22 +44,29 @@ class Pair(NamedTuple):
     meant: str
 
 
-def near_pairs(texts: Sequence[str], counts: Ints, asked: int = 0) -> set[tuple[int, int]]:
+def near_pairs(texts: Sequence[str], counts: Ints, asked: int = 0) -> Near:
     """Pairs of texts of which the first may be the second, misspelled: they differ in little.
 
     The first is one of the texts from the place `asked` on.
     """
-    alike: dict[str, list[int]] = defaultdict(list)
-    for at, text in enumerate(texts):
-        for key in _keys(text):
-            alike[key].append(at)
-    pairs = set()
-    for group in alike.values():
-        if len(group) > 1:
-            ordered = sorted(group, key=lambda at: -counts[at])[:CROWD]
-            both = product([one for one in ordered if one >= asked], ordered)
-            pairs |= {(one, other) for one, other in both if one != other and counts[other] >= counts[one]}
-    return pairs | _far_pairs(texts, counts, asked) | _garbled_pairs(texts, counts, asked)
+    groups: dict[str, int] = {}
+    keyed = [(groups.setdefault(key, len(groups)), at) for at, text in enumerate(texts) for key in _keys(text)]
+    group, member = np.array(keyed, dtype=np.int64).reshape(-1, 2).T
+    order = np.lexsort((member, -counts[member], group))
+    group, member = group[order], member[order]
+    in_crowd = np.arange(len(group)) - np.searchsorted(group, group) < CROWD
+    group, member = group[in_crowd], member[in_crowd]
+    first, size = np.searchsorted(group, group), np.bincount(group, minlength=1)[group]
+    found = [_far_pairs(texts, counts, asked), _garbled_pairs(texts, counts, asked)]
+    asking = np.flatnonzero((member >= asked) & (size > 1))
+    for some in np.array_split(asking, int(size[asking].sum()) // AT_ONCE + 1):
+        one = np.repeat(member[some], size[some])
+        step = np.arange(len(one)) - np.repeat(np.cumsum(size[some]) - size[some], size[some])
+        other = member[np.repeat(first[some], size[some]) + step]
+        kept = (one != other) & (counts[other] >= counts[one])
+        found.append(np.stack([one[kept], other[kept]]))
+    seen, known = np.concatenate(found, axis=1)
+    return Near(seen, known, len(texts))
 
 
 def _keys(text: str) -> set[str]:
@@ -71,23 +77,24 @@ def _keys(text: str) -> set[str]:
     return without | {text} | {f"\0{kind}{key}" for kind, key in enumerate(other)}
 
 
-def _far_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
+def _far_pairs(texts: Sequence[str], counts: Ints, asked: int) -> Ints:
     """Rare texts and frequent ones that differ in several letters, if there are not too many that were learned."""
     learned = counts[:asked] if asked else counts
     frequent = np.flatnonzero(counts >= FREQUENT)
     is_rare = counts <= max(counts.max() // RARER, 1)
     if not len(frequent) or len(frequent) * is_rare[: len(learned)].sum() > MOST_COMPARED:
-        return set()
+        return NO_PAIRS
     rare = np.flatnonzero(is_rare[asked:]) + asked
     ours, theirs = ([texts[at] for at in each.tolist()] for each in (rare, frequent))
     distance = cdist(ours, theirs, scorer=OSA.distance, score_cutoff=MOST_SLIPS, dtype=np.int32)
     lengths = np.array([len(text) for text in theirs])
     allowed = np.clip(lengths // LETTERS_PER_SLIP, 2, MOST_SLIPS)
     close = (distance > 0) & (distance <= allowed) & (lengths > 4)
-    return {(int(rare[one]), int(frequent[other])) for one, other in zip(*np.nonzero(close), strict=True)}
+    one, other = np.nonzero(close)
+    return np.stack([rare[one], frequent[other]])
 
 
-def _garbled_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[int, int]]:
+def _garbled_pairs(texts: Sequence[str], counts: Ints, asked: int) -> Ints:
     """Texts that stand once, and usual ones of the same shape or that go on where the text ends."""
     usual = np.flatnonzero(counts >= ENOUGH)
     usual = usual[np.argsort(-counts[usual], kind="stable")][:CROWD].tolist()
@@ -96,34 +103,25 @@ def _garbled_pairs(texts: Sequence[str], counts: Ints, asked: int) -> set[tuple[
     for at in usual:
         if len(texts[at]) >= FEWEST_LETTERS:
             by_shape[shape_of(texts[at])].append(at)
-    pairs = {(one, other) for one in once for other in by_shape.get(shape_of(texts[one]), ())}
+    pairs = [(one, other) for one in once for other in by_shape.get(shape_of(texts[one]), ())]
     starts = {texts[other][:cut]: other for other in usual[::-1] for cut in range(SHORTEST, len(texts[other]) - 1)}
-    return pairs | {(one, starts[texts[one]]) for one in once if texts[one] in starts}
+    pairs += [(one, starts[texts[one]]) for one in once if texts[one] in starts]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
 
-def known_pairs(texts: Sequence[str], near: set[tuple[int, int]]) -> Iterator[Pair]:
-    """Pairs of texts that are near, with each cause that can make the one of the other."""
-    for seen, known in sorted(near):
-        text, meant = texts[seen], texts[known]
-        for number, cause in enumerate(SLIPS):
-            chance = cause.log_chance(text, meant)
-            if chance > NEVER:
-                stray = stray_letter(cause.name, text, meant)
-                yield Pair(seen, known, number, chance, stray, _sibling(text, meant), meant)
-
-
-def new_pairs(letters: Letters, near: set[tuple[int, int]], asked: int) -> Iterator[Pair]:
+def new_pairs(letters: Letters, near: Near, asked: int) -> Iterator[Pair]:
     """What may have been meant and is not near, by undoing each cause at the places where a text is strange."""
     place = {text: at for at, text in enumerate(letters.texts)}
     for seen, strange in _strange_places(letters, asked).items():
         text, done = letters.texts[seen], set()
+        signs = _signs(text)
         for position, likely in strange:
             for number, cause in enumerate(SLIPS):
                 for meant in cause.undo(text, position, likely):
                     known = place.get(meant, -1)
-                    if meant and (number, meant) not in done and (seen, known) not in near:
+                    if meant and (number, meant) not in done and (known < 0 or (seen, known) not in near):
                         done.add((number, meant))
-                        chance = cause.log_chance(text, meant) + (_trust(text, meant) if known < 0 else 0.0)
+                        chance = cause.log_chance(text, meant) + (_trust(signs, meant) if known < 0 else 0.0)
                         if chance > NEVER:
                             yield Pair(seen, known, number, chance, stray_letter(cause.name, text, meant), NEVER, meant)
 
@@ -161,34 +159,10 @@ def window(seen: str, meant: str) -> tuple[str, str, str]:
     return before, bodies[0][: len(bodies[0]) - cut], bodies[1][: len(bodies[1]) - cut]
 
 
-def _trust(seen: str, meant: str) -> float:
-    """Log of how much it is trusted that a text which stands nowhere was meant; less if they differ in signs."""
-    signs = Counter(letter for letter in seen if not letter.isalnum())
-    same = signs == Counter(letter for letter in meant if not letter.isalnum())
-    return math.log(GUESSED if same else GUESSED * OTHER_SIGNS)
+def _trust(signs: list[str], meant: str) -> float:
+    """Log of how much it is trusted that a text which stands nowhere was meant; less if these signs are not its own."""
+    return math.log(GUESSED if signs == _signs(meant) else GUESSED * OTHER_SIGNS)
 
 
-def stray_letter(cause: str, seen: str, meant: str) -> int:
-    """The letter that strayed into a text, as a number; 0 if none did."""
-    if cause not in ("inserted", "replaced", "throughout"):
-        return 0
-    return ord(seen[alike_until(seen, meant)])
-
-
-def _sibling(one: str, other: str) -> float:
-    """Log chance that a value of the kind of the one is the other: another digit or letter in one place.
-
-    >>> _sibling("AB-1", "AB-2") > _sibling("Fort", "Ford") > _sibling("Ford", "Fords") == NEVER
-    True
-    """
-    places = [at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
-    if len(one) != len(other) or len(places) != 1:
-        return NEVER
-    a, b = one[places[0]], other[places[0]]
-    if a.isdigit() and b.isdigit():
-        return -math.log(len(one) * 10)
-    if not ((a.isupper() and b.isupper()) or (a.islower() and b.islower())):
-        return NEVER
-    word = next(found for found in re.finditer(r"[^\W_]+", one) if found.end() > places[0])[0]
-    code = len(word) <= CODE_LETTERS or any(letter.isdigit() for letter in word)
-    return math.log((1.0 if code else WORD_SIBLING) / (len(one) * 26))
+def _signs(text: str) -> list[str]:
+    return sorted(letter for letter in text if not letter.isalnum())

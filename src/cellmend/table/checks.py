@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
@@ -134,8 +135,8 @@ def _coded_texts(table: ReadTable, name: str) -> tuple[list[str], Ints]:
     return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def learn_checks(table: ReadTable, schema: Schema) -> Checks:
-    """What is usual in each column that the user did not tell to ignore."""
+def learn_checks(table: ReadTable, schema: Schema, until: float = math.inf) -> Checks:
+    """What is usual in each column that the user did not tell to ignore; `until` as for `learn_texts`."""
     counts, numbers = {}, {}
     for column in schema:
         name = column.name
@@ -147,7 +148,7 @@ def learn_checks(table: ReadTable, schema: Schema) -> Checks:
         if texts and column.levels is None:
             often = np.bincount(index[index >= 0], minlength=len(texts)).tolist()
             counts[name] = dict(zip(texts, often, strict=True))
-    return Checks(learn_texts(counts, _strangers(table)), numbers)
+    return Checks(learn_texts(counts, _strangers(table), until), numbers)
 
 
 def _strangers(table: ReadTable) -> set[str]:

@@ -10,6 +10,8 @@ learned by expectation and maximisation, all columns of a table together, withou
 from __future__ import annotations
 
 import math
+import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,16 +19,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellmend.table.candidates import FREQUENT, known_pairs, near_pairs, new_pairs, window
+from cellmend.errors import SchemaWarning
+from cellmend.table.candidates import FREQUENT, near_pairs, new_pairs, window
 from cellmend.table.causes import NEVER, SELDOM, SLIPS
 from cellmend.table.causes.base import LETTERS
 from cellmend.table.causes.defaults import log_chance_of_default
 from cellmend.table.causes.garbles import FEWEST_LETTERS
 from cellmend.table.causes.named import DEFAULT
 from cellmend.table.causes.slips import undo_framed
-from cellmend.table.letters import Letters
+from cellmend.table.letters import Letters, Looked
 from cellmend.table.priors import A_PART, MOST_KEPT, TINY
 from cellmend.table.siblings import Siblings
+from cellmend.table.slippairs import Near, known_pairs
 from cellmend.table.values import Floats, Ints
 
 ROUNDS = 6  # of expectation and maximisation
@@ -47,6 +51,7 @@ USUAL_FRAME = 0.3  # of the texts with signs around them: then these belong to t
 FRAMED_TRUST = 0.05  # in a text with signs around it, at first
 MOST_LETTERS = 1_000_000  # of all texts of a column that are learned from: more is prose
 LONGEST = 200  # letters of a text that is looked at
+QUICK = 1000  # texts that are looked at in a fraction of a second, whatever the time limit
 LEAST_SUSPICION = 0.05  # that is told
 LEAST_SHARE = 0.02  # of the explanations of a text, for what is told to be meant
 ONCE = np.array([1 / SELDOM.get(cause.name, 1.0) for cause in SLIPS])  # in 1 / USUAL_RATE cells, before any is seen
@@ -80,9 +85,12 @@ class Rates:
     def strays(self, letters: Ints) -> Floats:
         """How much likelier than any other letter each of these strays, as a log, (P,); 0 for none."""
         total = sum(self.letters.values())
-        found, place = np.unique(letters, return_inverse=True)
-        often = np.array([self.letters.get(int(letter), 0.0) for letter in found])
-        return np.where(found > 0, np.log((often + 1.0) / (total + LETTERS) * LETTERS), 0.0)[place]
+        often = np.zeros(int(letters.max(initial=0)) + 1)
+        strayed = [letter for letter in self.letters if letter < len(often)]
+        often[strayed] = [self.letters[letter] for letter in strayed]
+        likelier = np.log((often + 1.0) / (total + LETTERS) * LETTERS)
+        likelier[0] = 0.0
+        return likelier[letters]
 
     def to_json(self) -> dict[str, Any]:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -121,24 +129,24 @@ class Column:
         else:
             self.clean = np.pad(clean, (0, len(texts) - asked))  # new texts do not vouch for each other
         self.letters, self.siblings = Letters(texts, self.clean), Siblings.of(texts)
-        self.pairs = [*known_pairs(texts, near), *new_pairs(self.letters, near, asked)]
-        self.seen, self.known, self.cause, self.stray = (
-            np.array([getattr(pair, name) for pair in self.pairs], dtype=np.int64)
-            for name in ("seen", "known", "cause", "stray")
-        )
-        self.chance, self.sibling = (
-            np.array([getattr(pair, name) for pair in self.pairs], dtype=np.float64) for name in ("chance", "sibling")
-        )
+        new = list(new_pairs(self.letters, near, asked))
+        pairs = known_pairs(texts, near).followed_by([pair[:-1] for pair in new])
+        self.seen, self.known, self.cause, self.chance, self.stray, self.sibling = pairs
+        self._meant = [pair.meant for pair in new]  # of the last pairs
         self.any_word = _any_word(texts)  # (T,) chance of each as a word: few values do not tell a column's language
-        self.share = np.zeros(len(self.pairs))  # (P,) how probably each pair is what happened
+        self.share = np.zeros(len(self.seen))  # (P,) how probably each pair is what happened
         self.default = default_chances(texts, counts, strangers)  # (T,) log chance of each text as a default
         self.is_default = np.zeros(len(texts), dtype=bool)  # (T,) is that likelier than a slip?
         # Letters that differ between texts and what is not known and may have been meant.
-        new = [pair for pair in self.pairs if pair.known < 0]
-        windows = [window(self.texts[pair.seen], pair.meant) for pair in new]
-        before, of_seen, of_meant = ([window[at] for window in windows] for at in range(3))
-        owners = [pair.seen for pair in new]
-        self._changes = [self.letters.look(each, owners, before) for each in (of_meant, of_seen) if new]
+        new = [pair for pair in new if pair.known < 0]
+        windows = [(pair.seen, *window(self.texts[pair.seen], pair.meant)) for pair in new]
+        self._as_meant = Windows.of(self.letters, [(owner, before, meant) for owner, before, _, meant in windows])
+        self._as_seen = Windows.of(self.letters, [(owner, before, seen) for owner, before, seen, _ in windows])
+
+    def meant(self, pair: int) -> str:
+        """What a pair says was meant."""
+        known = int(self.known[pair])
+        return self.texts[known] if known >= 0 else self._meant[pair - len(self.seen)]
 
     @property
     def cells(self) -> int:
@@ -189,10 +197,10 @@ class Column:
         as_often = often[self.known] == often[self.seen]
         later = (often[self.known] < often[self.seen]) | (as_often & (natural[self.known] <= natural[self.seen]))
         source[known & later] = -np.inf
-        if self._changes:
-            meant, seen = (np.bincount(each.item, self.letters.log_chances(each)) for each in self._changes)
+        if not known.all():
+            change = self._as_meant.natural(self.letters) - self._as_seen.natural(self.letters)
             once = by_count(np.ones(1, dtype=np.int64))[0]
-            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + (meant - seen)
+            source[~known] = np.log(self.clean.sum() * once + TINY) + natural[self.seen[~known]] + change
         return source
 
     def caused(self) -> Floats:
@@ -209,17 +217,42 @@ class Column:
         found: dict[str, Verdict] = {}
         best: dict[int, list[int]] = defaultdict(list)
         for pair in np.flatnonzero(self.share > LEAST_SHARE * (1 - self.clean[self.seen])).tolist():
-            best[self.pairs[pair].seen].append(pair)
+            best[int(self.seen[pair])].append(pair)
         for text in np.flatnonzero(self.clean < 1 - LEAST_SUSPICION).tolist():
             seen, suspicion = self.texts[text], round(float(1 - self.clean[text]), 6)
             order = sorted(best[text], key=lambda pair: -self.share[pair])
             if self.is_default[text]:
                 found[seen] = Verdict(suspicion, (), DEFAULT, "a default or a placeholder")
             elif order:
-                cause, meant = SLIPS[self.cause[order[0]]], tuple(dict.fromkeys(self.pairs[at].meant for at in order))
+                cause, meant = SLIPS[self.cause[order[0]]], tuple(dict.fromkeys(map(self.meant, order)))
                 told = () if len(seen) == len(meant[0]) == 1 else meant  # one letter in place of another tells nothing
                 found[seen] = Verdict(suspicion, told, cause.name, cause.words(meant[0]))
         return found
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of texts, each looked up once however many pairs it stands in."""
+
+    looked: Looked | None  # None: there are no pieces
+    place: Ints  # (P,) the piece of each pair
+
+    @classmethod
+    def of(cls, letters: Letters, pieces: Sequence[tuple[int, str, str]]) -> Windows:
+        """Of texts, what stands before the pieces, and the pieces."""
+        places: dict[tuple[int, str, str], int] = {}
+        place = np.array([places.setdefault(piece, len(places)) for piece in pieces], dtype=np.int64)
+        if not places:
+            return cls(None, place)
+        owners, before, bodies = zip(*places, strict=True)
+        return cls(letters.look(bodies, owners, before), place)
+
+    def natural(self, letters: Letters) -> Floats:
+        """Log chance of each pair's piece, (P,)."""
+        if self.looked is None:
+            return np.zeros(0)
+        chances = np.bincount(self.looked.item, letters.log_chances(self.looked))
+        return np.asarray(chances[self.place], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -280,11 +313,10 @@ def _log_times(counts: Ints, expected: Floats) -> Floats:
     return np.where((counts > 1) & (expected > -np.inf), np.logaddexp(again, habit), again)
 
 
-def _first_guess(near: set[tuple[int, int]], counts: Ints) -> Floats:
+def _first_guess(near: Near, counts: Ints) -> Floats:
     """How probably each text was meant, by how often it stands and how often others that are like it do, (T,)."""
     most = np.ones(len(counts))
-    for seen, meant in near:
-        most[seen] = max(most[seen], counts[meant])
+    np.maximum.at(most, near.seen, counts[near.known])
     return counts / (counts + most)
 
 
@@ -315,10 +347,13 @@ class LearnedTexts:
         return found
 
 
-def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = ()) -> dict[str, LearnedTexts]:
+def learn_texts(
+    tables: Mapping[str, Mapping[str, int]], strangers: Collection[str] = (), until: float = math.inf
+) -> dict[str, LearnedTexts]:
     """What is known of columns of text, each given as its different texts with counts, all learned together.
 
-    `strangers` are texts that stand in columns of numbers, where they mean nothing.
+    `strangers` are texts that stand in columns of numbers, where they mean nothing. Columns with very many texts that
+    could not be begun `until` then, by time.perf_counter, are left out, with a warning.
 
     >>> states = {"Alabama": 40, "Alaska": 30, "Alabma": 1}
     >>> learn_texts({"state": states})["state"].verdicts["Alabma"].meant
@@ -328,7 +363,14 @@ def learn_texts(tables: Mapping[str, Mapping[str, int]], strangers: Collection[s
     everywhere = Counter[str]()
     for counts in kept.values():
         everywhere.update(counts)
-    columns = {name: _column(name, kept, everywhere, strangers) for name, counts in kept.items() if counts}
+    begun: dict[str, Column] = {}
+    for name in sorted(kept, key=lambda name: len(kept[name])):
+        if kept[name] and (len(kept[name]) <= QUICK or time.perf_counter() < until):
+            begun[name] = _column(name, kept, everywhere, strangers)
+    if late := [name for name, counts in kept.items() if counts and name not in begun]:
+        said = ", ".join(map(repr, late))
+        warnings.warn(f"The time limit ended before slips were looked for in {said}.", SchemaWarning, stacklevel=2)
+    columns = {name: begun[name] for name in kept if name in begun}
     cells = sum(column.cells for column in columns.values())
     guess = FIRST_RATE * ONCE
     rates = {name: Rates(guess * own.cells, guess * cells, own.cells, cells, {}) for name, own in columns.items()}
@@ -374,9 +416,9 @@ def _learn_rates(columns: Mapping[str, Column]) -> dict[str, Rates]:
     for name, column in columns.items():
         spoiled = column.caused()
         by_cause[name] = np.bincount(column.cause, spoiled, minlength=len(SLIPS)).astype(np.float64)
-        for letter, often in zip(column.stray.tolist(), spoiled.tolist(), strict=True):
-            if letter and often:
-                letters[letter] += often
+        strayed = (column.stray > 0) & (spoiled > 0)
+        for letter, often in zip(column.stray[strayed].tolist(), spoiled[strayed].tolist(), strict=True):
+            letters[letter] += often
     table = np.sum(list(by_cause.values()), axis=0)
     cells = sum(column.cells for column in columns.values())
     defaults = sum(bool((column.is_default & (column.clean < UNSURE)).any()) for column in columns.values())

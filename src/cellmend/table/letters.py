@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cellmend.table.priors import MULTIPLIER
@@ -92,7 +93,8 @@ class Letters:
             pairs, times, context_pairs, context_times = self._pairs[order]
             of_owner = _counts_of(own ^ mixed, pairs, times), _counts_of(prior ^ mixed, context_pairs, context_times)
             found.append((_places_of(own, letters), _places_of(prior, contexts), *of_owner))
-        parts = [np.stack(each) for each in zip(*found, strict=True)]
+        types = (np.int32, np.int32, np.int16, np.int16)  # there are millions
+        parts = [np.stack(each, dtype=type_) for each, type_ in zip(zip(*found, strict=True), types, strict=True)]
         return Looked(parts[0], parts[1], parts[2], parts[3], owner, item)
 
     def trust(self, weights: Floats) -> None:
@@ -189,6 +191,9 @@ def _hashed(
 
 
 def _places_of(wanted: NDArray[np.uint64], known: NDArray[np.uint64]) -> Ints:
+    """The place of each among those that are known, sorted; -1 if it is none of them."""
+    if len(wanted) > len(known):  # then a table of hashes is quicker, though it is to be made first
+        return pd.Index(known).get_indexer(pd.Index(wanted))
     place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[place] == wanted, place, -1)
 

@@ -7,7 +7,7 @@ written in another way has a to_json or a from_json of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -16,7 +16,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-PLAIN = (str, int, float, bool, Any)  # what JSON holds as it is
+PLAIN = {  # what JSON holds as it is
+    str: frozenset({str}),
+    int: frozenset({int}),
+    float: frozenset({float, int}),
+    bool: frozenset({bool}),
+    NoneType: frozenset({NoneType}),
+    Any: frozenset({Any}),
+}
 T = TypeVar("T")
 Read = Callable[[Any], Any]  # an entry of JSON to a value
 
@@ -80,22 +87,52 @@ def _reader(type_: Any) -> Read:
     if hasattr(origin, "_make"):
         return partial(_read_each, origin._make, [_reader(each) for each in get_type_hints(origin).values()])
     if origin in (tuple, list, frozenset):
+        if plain := _plain(args[0]):
+            return partial(_read_plain, origin, plain)
         own = _reader(args[0])
-        return origin if own is _as_it_is else lambda entry: origin(map(own, entry))
+        return lambda entry: origin(map(own, entry))
     if origin in (dict, Mapping):
+        if plain := _plain(args[1]):
+            return partial(_read_plain_values, plain)
         own = _reader(args[1])
-        return dict if own is _as_it_is else lambda entry: {key: own(each) for key, each in entry.items()}
+        return lambda entry: {key: own(each) for key, each in entry.items()}
+    if plain := _plain(type_):
+        return partial(_read_one, plain)
     if origin in (Union, UnionType):
         readers = {_reader(each) for each in args if each is not NoneType}
         if len(readers) == 1:
             own = readers.pop()
-            return own if own is _as_it_is else lambda entry: None if entry is None else own(entry)
-    if origin in PLAIN:
-        return _as_it_is
+            return lambda entry: None if entry is None else own(entry)
     raise TypeError(f"JSON cannot be read as {type_}.")
 
 
-def _as_it_is(entry: Any) -> Any:
+def _plain(type_: Any) -> frozenset[type] | None:
+    """The types of values that stand in JSON as they are, if a type asks for no others."""
+    if get_origin(type_) in (Union, UnionType):
+        each = [_plain(own) for own in get_args(type_)]
+        return None if None in each else frozenset[type]().union(*filter(None, each))
+    return PLAIN.get(type_)
+
+
+def _check(entries: Collection[Any], types: frozenset[type]) -> None:
+    """Refuse what is of none of these types: a file may have been edited."""
+    odd = set() if Any in types else set(map(type, entries)) - types
+    if odd:
+        raise TypeError(f"{' or '.join(sorted(each.__name__ for each in types))} cannot be {odd.pop().__name__}")
+
+
+def _read_plain(origin: Any, types: frozenset[type], entry: Any) -> Any:
+    _check(entry, types)
+    return origin(entry)
+
+
+def _read_plain_values(types: frozenset[type], entry: Any) -> Any:
+    _check(entry.values(), types)
+    return dict(entry)
+
+
+def _read_one(types: frozenset[type], entry: Any) -> Any:
+    _check((entry,), types)
     return entry
 
 

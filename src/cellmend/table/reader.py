@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -101,10 +102,16 @@ class TableReader:
 
     @classmethod
     def fit(
-        cls, frame: Frame, given: Given, rules: GivenRules = None, decimal: str | None = None
+        cls,
+        frame: Frame,
+        given: Given,
+        rules: GivenRules = None,
+        decimal: str | None = None,
+        until: float = math.inf,
     ) -> tuple[TableReader, ReadTable]:
         """A reader learned from a table, and that table as it reads it; `given` is what the user says of columns,
-        `rules` what of relations, and `decimal` the mark of their numbers."""
+        `rules` what of relations, and `decimal` the mark of their numbers. Slips are looked for `until` then, by
+        time.perf_counter."""
         if frame.arrow.num_rows < 2:
             one = "1 sample" if frame.is_array else "1 row"  # scikit-learn has its own word
             raise TableError(f"A table must have at least 2 rows to learn from; this one has {one}.")
@@ -113,7 +120,7 @@ class TableReader:
         names = None if frame.is_array else frame.arrow.column_names
         given_rules = Rules() if rules is None else Rules.of(rules)
         refuse_unfit(given_rules, table)
-        checks = learn_checks(table, found.schema)
+        checks = learn_checks(table, found.schema, until)
         checked = check(table, checks)
         relations = tuple(given_rules.choose(learn_relations(checked, found.schema)))
         sure = given_rules.sure(relations, table.names)

@@ -164,5 +164,7 @@ def alike_until(one: str, other: str) -> int:
     >>> alike_until("KIcNGS", "KINGS")
     2
     """
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    shortest = min(len(one), len(other))
+    if one[:shortest] == other[:shortest]:
+        return shortest
+    return next(at for at in range(shortest) if one[at] != other[at])

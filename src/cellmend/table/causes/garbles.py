@@ -29,6 +29,11 @@ def scrambled(seen: str, meant: str) -> float:
     changed = sum(a != b for a, b in zip(seen, meant, strict=True))
     if changed < TOGETHER or letters < FEWEST_LETTERS:
         return NEVER
+    return chance_of_scrambled(letters, changed)
+
+
+def chance_of_scrambled(letters: int, changed: int) -> float:
+    """That of so many letters of a text changed."""
     return (letters - changed) * math.log(KEPT) + changed * math.log((1 - KEPT) / 25)
 
 

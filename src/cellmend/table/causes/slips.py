@@ -76,7 +76,12 @@ def replaced(seen: str, meant: str) -> float:
     """
     if len(seen) != len(meant) or sum(a != b for a, b in zip(seen, meant, strict=True)) != 1:
         return NEVER
-    return -math.log(len(meant) * LETTERS)
+    return chance_of_replaced(len(meant))
+
+
+def chance_of_replaced(length: int) -> float:
+    """That of another letter in a text of this length."""
+    return -math.log(length * LETTERS)
 
 
 def undo_replaced(seen: str, place: int, likely: Sequence[str]) -> Iterator[str]:
@@ -134,18 +139,28 @@ def several(seen: str, meant: str) -> float:
     True
     """
     slips = OSA.distance(seen, meant)
-    if slips < 2 or slips > max(2, len(meant) // 3) or _has_another_word(seen, meant):
+    if slips < 2 or slips > most_slips(len(meant)) or has_another_word(seen, meant):
         return NEVER
     if slips >= max(len(seen), len(meant)):  # no letter is left that could tell
         return NEVER
-    each = math.log(max(len(meant), 1) * LETTERS)
+    return chance_of_several(slips, len(meant))
+
+
+def most_slips(length: int) -> int:
+    """That are made in a text of this length."""
+    return max(2, length // 3)
+
+
+def chance_of_several(slips: int, length: int) -> float:
+    """That of so many slips in a text of this length."""
+    each = math.log(max(length, 1) * LETTERS)
     return -slips * each + math.lgamma(slips + 1) + (slips - 1) * math.log(OTHER_SLIP * 4)
 
 
-def _has_another_word(seen: str, meant: str) -> bool:
+def has_another_word(seen: str, meant: str) -> bool:
     """Is one of the words another one, in which most letters differ, and not one with slips?
 
-    >>> _has_another_word("Pale Blue", "Dark Blue"), _has_another_word("Drk Bleu", "Dark Blue")
+    >>> has_another_word("Pale Blue", "Dark Blue"), has_another_word("Drk Bleu", "Dark Blue")
     (True, False)
     """
     own, others = seen.split(), meant.split()
