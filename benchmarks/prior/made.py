@@ -219,7 +219,8 @@ def unrelated(rng: np.random.Generator, rows: int) -> Columns:
     rare, amounts with long tails or mostly 0, codes, dates, remarks."""
     rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_UNRELATED))))
     makers = (
-        *3 * (_levels,), _constant, _tailed, _tailed, _mostly_zero, _counted, _coded, _dated, _dated, _named, _remarks, _formatted
+        *3 * (_levels,), _constant, _tailed, _tailed, _mostly_zero, _counted, _coded, *2 * (_dated,), _named, _remarks,
+        _formatted,
     )  # fmt: skip
     names = _names(rng, int(rng.integers(4, 15)), 1)
     return {name: makers[int(rng.integers(len(makers)))](rng, rows) for name in names}

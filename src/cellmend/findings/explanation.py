@@ -33,6 +33,9 @@ CAUSES = {
     "longer": named.TRUNCATED,
     "point": named.POINT,
     "sign": named.SIGN,
+    "format": named.FORM,
+    "day": named.DAY,
+    "exchange": named.EXCHANGED,
     "pair": named.DEPENDENCY,
 }  # of what the best hypothesis undoes
 OF_FAMILIES = {

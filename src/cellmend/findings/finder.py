@@ -17,7 +17,7 @@ from cellmend.findings.expectation import Expectation, expect, log_fits, with_re
 from cellmend.findings.explanation import Verdict, explain, explain_by_network, explain_decided, left_as_found
 from cellmend.findings.finding import Finding, Mended, with_contradictions
 from cellmend.findings.hypotheses import Asked, Hypotheses, weighed
-from cellmend.findings.keeping import breaking, breaking_texts, in_keeping, keeping_rules, with_arrow
+from cellmend.findings.keeping import both_or_neither, breaking, breaking_texts, in_keeping, keeping_rules, with_arrow
 from cellmend.findings.unbroken import unbroken
 from cellmend.findings.wording import Wording
 from cellmend.model.encoding import EncodedTable
@@ -81,7 +81,7 @@ class Finder:
         told = [(each, decided.get((each.row, each.place))) for each in verdicts]
         found = [explain(each, words) if own is None else explain_decided(own, words) for each, own in told]
         found = [left_as_found(each, settings.repair_from, settings.protect) for each in found]
-        reader = self.judge.model.reader
+        found, reader = both_or_neither(found), self.judge.model.reader
         found = in_keeping(found, table, [each for each in reader.relations if isinstance(each, Arithmetic)])
         found = unbroken(found, table, reader.relations, reader.identifiers)
         found = keeping_rules(found, words, reader.kept_by_all)

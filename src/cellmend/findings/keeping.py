@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cellmend.findings.finding import Finding
 from cellmend.findings.wording import Wording, held_as
-from cellmend.table.causes.named import DECIDED
+from cellmend.table.causes.named import DECIDED, EXCHANGED
 from cellmend.table.frames import write_arrow
 from cellmend.table.notation import understand
 from cellmend.table.readtable import ReadTable
@@ -21,7 +21,7 @@ from cellmend.table.relations.formulas import ORDER
 from cellmend.table.relations.quantities import Quantity, numbers_of, writer
 from cellmend.table.relations.stated import Stated
 from cellmend.table.relations.sure import violations_of
-from cellmend.table.values import family, shortened
+from cellmend.table.values import as_text, family, shortened
 
 Repaired = dict[tuple[int, str], int]  # by row and column, the place of a finding that has a repair
 
@@ -50,6 +50,23 @@ def in_keeping(found: Sequence[Finding], table: ReadTable, rules: Sequence[Arith
                 told, place = _solved(rule, cell[1], values, at) if len(own) == 1 else None, repaired[cell]
                 changed[place] = _as_told(changed[place], rule, told, table, quantities[cell[1]])
     return changed
+
+
+def both_or_neither(found: Sequence[Finding]) -> list[Finding]:
+    """The findings, of two cells that were exchanged both repaired or none: else one value would stand twice."""
+    made = {
+        (each.row, as_text(each.value), as_text(each.repair))
+        for each in found
+        if each.cause == EXCHANGED and each.repair is not None
+    }
+    return [
+        replace(each, repair=None, reason=f"{each.reason}. Left as it is: the other cell is not sure enough")
+        if each.cause == EXCHANGED
+        and each.repair is not None
+        and (each.row, as_text(each.repair), as_text(each.value)) not in made
+        else each
+        for each in found
+    ]
 
 
 def keeping_rules(found: Sequence[Finding], words: Wording, rules: Sequence[Stated]) -> list[Finding]:

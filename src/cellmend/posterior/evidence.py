@@ -79,6 +79,10 @@ class Figures:
         whole = np.concatenate([texts, self.rest[rows]], axis=-1)
         return np.where(self.observed[rows][..., None], whole, np.float32(0.0))
 
+    def of(self, name: str, row: int, column: int) -> float:
+        """One figure of one cell, of those that are not of its text alone."""
+        return float(self.rest[row, column, NAMES.index(name) - len(TEXT_NAMES)])
+
     def with_more(self, more: Floats) -> Figures:
         """With further sorts of evidence, (N, D, k)."""
         return replace(self, rest=np.concatenate([self.rest, more.astype(np.float32)], axis=-1))

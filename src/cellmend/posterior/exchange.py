@@ -83,6 +83,21 @@ class Exchanges:
         sorts = [Home(each).sort for each in known]
         return cls(tuple(_near(known, columns, *pair, sorts[pair[0]]) for pair in _partners(sorts)))
 
+    def likeliest(self, homes: Sequence[Home], texts: Sequence[str], column: int) -> tuple[int, float] | None:
+        """The column with which this one was most probably exchanged, from the texts of a row, "" for a gap, and how
+        much more at home both cells would be; None if they would not."""
+        best = None
+        for near in self.pairs:
+            pair = near.first, near.second
+            if column in pair and all(texts[at] for at in pair):
+                one = [pa.array([texts[at]]) for at in pair]
+                own, there = ([float(homes[at].fit(text)[0]) for at, text in zip(order, one, strict=True)]
+                              for order in (pair, pair[::-1]))  # fmt: skip
+                gain = sum(there) - sum(own)
+                if gain > (best[1] if best else 0.0):
+                    best = pair[1 - pair.index(column)], gain
+        return best
+
     def evidence(self, known: Sequence[Known], columns: Sequence[Coded]) -> Floats:
         """Figures of each cell, (N, D, names): how much more at home two cells would be in each other's place, both
         together and the one that gains less, and how rare it is that two columns are in the order of this row."""

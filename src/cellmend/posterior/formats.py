@@ -53,6 +53,25 @@ FORMATS: dict[str, Keeps] = {
 }
 
 
+UNDOING: tuple[Callable[[str], str], ...] = (  # slips in texts of such formats
+    lambda text: forms.as_digits(pa.array([text]))[0].as_py(),
+    lambda text: forms.as_digits(pa.array([text]), forms.LOOKALIKES[:2])[0].as_py(),
+    lambda text: re.sub(r"\s+", "", text),
+    lambda text: re.sub(r"[,;:]+(?=[A-Za-z]{2,}$)", ".", re.sub(r"\s+", "", text)),
+    lambda text: re.sub(r"([@.:/])\1+", r"\1", text),
+    lambda text: re.sub(r"\s*(\(at\)|\bat\b|#)\s*", "@", text),
+    lambda text: re.sub(r"[.,;]", ":", text),
+    lambda text: re.sub(r"^(https?)[;,.]?/+|^(https?):/(?=[^/])", lambda found: f"{found[1] or found[2]}://", text),
+)
+
+
+def format_of(known: Known) -> str | None:
+    """The format that most cells of a column keep, None if most keep none."""
+    kept = {name: known.share(keeps(known.texts)) for name, keeps in FORMATS.items()}
+    best = max(kept, key=kept.__getitem__)
+    return best if kept[best] > 0.5 else None
+
+
 class Formats:
     """Does it keep the format that most of its column keep, and how many others keep it or do not?"""
 

@@ -14,6 +14,8 @@ from rapidfuzz.distance import OSA
 
 from cellmend.posterior import forms
 from cellmend.posterior.evidence import Portrait
+from cellmend.posterior.exchange import Home
+from cellmend.posterior.formats import FORMATS, UNDOING, format_of
 from cellmend.posterior.known import Known
 from cellmend.posterior.lexicon import lexicon
 from cellmend.posterior.pairs import Codes
@@ -22,13 +24,16 @@ from cellmend.table.values import shortened
 
 # Where a hypothesis comes from: the text itself, its column, other columns, an expert, the network.
 SOURCES = (
-    "variant", "mojibake", "trimmed", "digits", "near", "word", "common", "longer", "point", "sign",
-    "pair", "slip", "relation", "level", "number",
+    "variant", "mojibake", "trimmed", "digits", "near", "word", "common", "longer", "point", "sign", "format", "day",
+    "exchange", "pair", "slip", "relation", "level", "number",
 )  # fmt: skip
 FIGURES = (
     *SOURCES, "log_count", "log_more", "likeness", "agreeing", "pair_says", "pair_cells", "net_fit", "net_chance",
     "expert_sure", "same_outline", "own_length",
 )  # fmt: skip
+
+FIRST_DIGITS = 19  # letters of a text in which a date is told, to the second
+MOST_DAYS = 3  # that are offered for one date
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,8 @@ class Spellings:
         if trimmed != text and (own <= 1 or self.count.get(trimmed, 0) >= own):
             yield Hypothesis(trimmed, "trimmed", "it has needless spaces")
         yield from self._numbers(text, one)
+        yield from self._in_format(text)
+        yield from self._days(text)
         near = self._speller.place_of(text)
         if near >= 0 and _letters(self.texts[near]) != _letters(text):  # other digits are another number, not a slip
             yield self._said(self.texts[near], "near")
@@ -124,6 +131,53 @@ class Spellings:
                     yield Hypothesis(moved, "point", f"probably {moved}, with the decimal point moved")
             if turned := _turned(text):
                 yield Hypothesis(turned, "sign", f"probably {turned}, with the other sign")
+
+    def _in_format(self, text: str) -> Iterator[Hypothesis]:
+        """The text with one slip undone, if that keeps the format of its column and the text does not."""
+        kept = self._format
+        if kept is None or FORMATS[kept](pa.array([text]))[0]:
+            return
+        undone = [undo(text) for undo in UNDOING]
+        undone += [f"{text.removesuffix(end)}@{end}" for end in self._domains if text.endswith(end)]
+        keeps = FORMATS[kept](pa.array(undone, pa.string())).tolist()
+        meant = list(dict.fromkeys(each for each, good in zip(undone, keeps, strict=True) if good))
+        for each in meant:
+            yield Hypothesis(each, "format", f"probably {each}, as a {kept} is written", 1 / len(meant))
+
+    @cached_property
+    def _format(self) -> str | None:
+        """The format that most cells of the column keep."""
+        return format_of(self.known)
+
+    @cached_property
+    def _domains(self) -> list[str]:
+        """What stands behind the @ of the column's texts more than once."""
+        ends = Counter[str]()
+        for text, count in self.count.items():
+            ends[text.rpartition("@")[2] if "@" in text else ""] += count
+        return [end for end, count in ends.items() if end and count > 1]
+
+    def _days(self, text: str) -> Iterator[Hypothesis]:
+        """Days as usual as those of the column that differ from a date in one digit, or in two exchanged ones."""
+        if not self.known.holds_dates:
+            return
+        tried = pa.array(list(dict.fromkeys(_one_digit_off(text))), pa.string())
+        days = forms.days(tried)
+        first, last = self._usual_days
+        good = ~forms.impossible(tried) & (days >= first) & (days <= last)
+        meant = tried.filter(pa.array(good)).to_pylist()
+        for each in meant[:MOST_DAYS]:
+            yield Hypothesis(each, "day", f"probably {each}, with one slip of the keyboard", 1 / len(meant))
+
+    @cached_property
+    def _usual_days(self) -> tuple[float, float]:
+        """The middle 98 % of the days of the column."""
+        days, often = self.known.numbers, self.known.counts
+        read = np.isfinite(days)
+        order = np.argsort(days[read])
+        share = np.cumsum(often[read][order]) / max(often[read].sum(), 1)
+        ranked = days[read][order]
+        return float(ranked[np.searchsorted(share, 0.01)]), float(ranked[np.searchsorted(share, 0.99 - 1e-9)])
 
     def _by_word(self, text: str) -> Iterator[Hypothesis]:
         words = self._words
@@ -158,6 +212,20 @@ class Spellings:
             share = self.count[meant] / sum(self.count[each] for each in longer)
             count = self.count[meant]
             yield Hypothesis(meant, "longer", f"cut off, probably {meant} ({count:,} row{'s' * (count != 1)})", share)
+
+
+def _one_digit_off(text: str) -> Iterator[str]:
+    """The text with each digit replaced by each other one, and with each two neighbouring digits exchanged.
+
+    >>> [each for each in _one_digit_off("1a2") if each.startswith("1")][:2]
+    ['1a0', '1a1']
+    """
+    for at, letter in enumerate(text[:FIRST_DIGITS]):
+        if letter.isdigit():
+            yield from (text[:at] + digit + text[at + 1 :] for digit in "0123456789" if digit != letter)
+            after = text[at + 1 : at + 2]
+            if after.isdigit() and after != letter:
+                yield text[:at] + after + letter + text[at + 2 :]
 
 
 def _letters(text: str) -> str:
@@ -202,6 +270,16 @@ def _in_case(word: str, like: str) -> str:
     if like.isupper():
         return word.upper()
     return word.capitalize() if like[:1].isupper() else word
+
+
+def exchanged(portrait: Portrait, homes: Sequence[Home], texts: Sequence[str], column: int) -> Hypothesis | None:
+    """What stands in the column that this cell was most probably exchanged with, from the texts of its row."""
+    near = portrait.exchanges.likeliest(homes, texts, column)
+    if near is None:
+        return None
+    partner, gain = near
+    name = portrait.columns[partner].name
+    return Hypothesis(texts[partner], "exchange", f"probably exchanged with {name}, {shortened(texts[partner])}", gain)
 
 
 def told_by_pairs(portrait: Portrait, codes: Codes, row: int, column: int) -> Hypothesis | None:

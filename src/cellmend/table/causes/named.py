@@ -12,6 +12,7 @@ SEVERAL, SPELLING, TRUNCATED = "several", "spelling", "truncated"
 SIGN, NUMBER, DEPENDENCY = "sign", "number", "dependency"
 DECIDED, TAUGHT = "decided", "decisions"
 RULE = "rule"
+EXCHANGED, DAY = "exchanged", "day"
 
 MEANINGS: Mapping[str, str] = {
     "inserted": "a letter too many",
@@ -42,6 +43,8 @@ MEANINGS: Mapping[str, str] = {
     "sequence": "it does not go with the rows before and after it",
     KEY: "an identifier that was copied into another row",
     POINT: "the decimal point moved",
+    EXCHANGED: "two cells of a row in each other's place",
+    DAY: "a date with one wrong digit, or two exchanged",
     RULE: "it breaks a rule that a person gave or called sure",
     DECIDED: "a person said that it is wrong",
     TAUGHT: "like cells of which a person said that they are wrong",
