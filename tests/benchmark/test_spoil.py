@@ -15,6 +15,7 @@ CELLS = {
     "born": ["2014-03-05", "12/24/1999", "5 Mar 2001", "2021/10/07 12:30:00"],
     "price": ["12,345.60", "-0.25", "1007.50", "0.75"],
     "count": ["12", "5", "2087", "00341"],
+    "mail": ["ann.lee@home.org", "bo@work.com", "c.d@home.org", "eve@work.co.uk"],
     "town": ["Rome", "Oslo", "Lima", "Bonn"],
     "country": ["Italy", "Norway", "Peru", "Germany"],
     "gap": ["x1", "", " ", "y2"],

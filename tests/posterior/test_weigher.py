@@ -52,7 +52,7 @@ def slow_posterior(ratios: list[float], rates: list[float]) -> list[float]:
 def small() -> Weigher:
     """A weigher with its own prior, belief and sharing of each family."""
     torch.manual_seed(0)
-    weigher = Weigher(SORTS, 2, width=4).double()
+    weigher = Weigher(SORTS, 2, width=4).double().eval()
     with torch.no_grad():
         weigher.log_prior.copy_(torch.linspace(-6, -3, COUNT))
         weigher.log_belief.copy_(torch.linspace(1, 3, COUNT))
@@ -157,7 +157,7 @@ def ratios_with(wrong: int, columns: int = 1) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_habit_raises_the_rate_of_its_column_and_the_suspicion_of_each_of_its_cells(own: bool) -> None:
-    weigher = learned() if own else Weigher(SORTS, 2).double()
+    weigher = learned() if own else Weigher(SORTS, 2).double().eval()
     (habit, seen), (single, _) = ratios_with(10), ratios_with(1)
     often, once = weigher.rates(habit, seen), weigher.rates(single, seen)
     assert often[0, 0] > 2 * once[0, 0]
@@ -168,7 +168,7 @@ def test_a_habit_raises_the_rate_of_its_column_and_the_suspicion_of_each_of_its_
 
 @pytest.mark.parametrize("own", [True, False])
 def test_columns_of_one_table_believe_in_each_other(own: bool) -> None:
-    weigher = learned() if own else Weigher(SORTS, 2).double()
+    weigher = learned() if own else Weigher(SORTS, 2).double().eval()
     (habit, seen), (quiet, _) = ratios_with(40, columns=3), ratios_with(0, columns=3)
     beside_a_habit, beside_none = weigher.rates(habit, seen), weigher.rates(quiet, seen)
     assert (beside_a_habit[1:, 0] > beside_none[1:, 0]).all()
@@ -232,7 +232,7 @@ def test_what_stands_in_a_gap_does_not_matter() -> None:
 def test_before_any_training_the_log_odds_of_an_expert_count_as_they_are(expert: str) -> None:
     """Two more natural logarithms of an expert are two more of the family that it speaks about."""
     torch.manual_seed(0)
-    weigher, family = Weigher(SORTS, 2).double().requires_grad_(False), 1 + FAMILIES.index(ABOUT[expert])
+    weigher, family = Weigher(SORTS, 2).double().eval().requires_grad_(False), 1 + FAMILIES.index(ABOUT[expert])
     torch.nn.init.zeros_(weigher.odds.weight)  # all figures together say nothing yet
     evidence, said = torch.zeros(1, 1, SORTS).double(), torch.zeros(1, 1, len(NETWORK)).double()
     louder = evidence.clone()
@@ -255,7 +255,7 @@ def heard(rate: float, ratio: float) -> Tensor:
 def test_before_any_training_the_networks_word_is_one_more_explanation(rate: float, ratio: float) -> None:
     """p(right) : p(wrong) = 1 : (odds of the families + e^(rate + ratio)), worked out by hand."""
     torch.manual_seed(0)
-    weigher, observed = Weigher(SORTS, 2).double().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
+    weigher, observed = Weigher(SORTS, 2).double().eval().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
     evidence, silent = torch.zeros(1, 1, SORTS).double(), torch.zeros(1, 1, len(NETWORK)).double()
     context = weigher.context(evidence, observed, silent)
     weigher.expected.zero_()  # or a low ratio would speak for the cell in the families, too
@@ -268,7 +268,7 @@ def test_before_any_training_the_networks_word_is_one_more_explanation(rate: flo
 def test_a_number_that_lies_where_one_beside_it_says_is_vouched_for_by_that_likelihood_ratio() -> None:
     """p(right) : p(wrong) = 1 : (odds of the families + e^(rate + ratio - 4)); no figure counts otherwise."""
     torch.manual_seed(0)
-    weigher, observed = Weigher(SORTS, 2).double().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
+    weigher, observed = Weigher(SORTS, 2).double().eval().requires_grad_(False), torch.ones(1, 1, dtype=torch.bool)
     torch.nn.init.zeros_(weigher.first.weight)  # so that no figure counts but the one that is added as it is
     context = Context(
         torch.zeros(1, WIDTH).double(), torch.zeros(WIDTH).double(), torch.full((1, COUNT), 1e-9).double()
@@ -286,7 +286,7 @@ def test_what_is_natural_elsewhere_is_excused_where_the_network_expects_it(famil
     """A ratio of -3 is three natural logarithms less of values that other cells have by nature, nothing less of what
     only a slip writes, and a high one adds nothing."""
     torch.manual_seed(0)
-    weigher, at = Weigher(SORTS, 2).double().requires_grad_(False), FAMILIES.index(family)
+    weigher, at = Weigher(SORTS, 2).double().eval().requires_grad_(False), FAMILIES.index(family)
     cell, evidence = torch.zeros(1, 1, WIDTH).double(), torch.zeros(1, 1, SORTS).double()
     low, none, high = (weigher._ratios(cell, evidence, heard(-5.0, each))[0, 0, at] for each in (-3.0, 0.0, 3.0))
     natural = family in ("number", "cut", "valid", "misplaced")

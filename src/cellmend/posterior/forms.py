@@ -247,11 +247,12 @@ def days(texts: pa.StringArray) -> NDArray[np.float64]:
 def impossible(texts: pa.StringArray) -> NDArray[np.bool_]:
     """Which texts are written like dates that no calendar has, (T,).
 
-    >>> impossible(pa.array(["2042-13-45", "31/12/2020", "x"])).tolist()
-    [True, False, False]
+    >>> impossible(pa.array(["2042-13-05", "31/12/2020", "31/13/2020", "x"])).tolist()
+    [True, False, True, False]
     """
     year, month, day = _date_parts(texts)
-    return (np.minimum(month, day) > 12) | (np.maximum(month, day) > 31) | (np.minimum(month, day) < 1) | (year > 2200)
+    least = np.where(matches(texts, YEAR_FIRST), month, np.minimum(month, day))  # after the year comes the month
+    return (least > 12) | (np.maximum(month, day) > 31) | (np.minimum(month, day) < 1) | (year > 2200)
 
 
 def _date_parts(texts: pa.StringArray) -> tuple[NDArray[np.float64], ...]:

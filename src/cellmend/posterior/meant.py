@@ -158,26 +158,21 @@ class Spellings:
         return [end for end, count in ends.items() if end and count > 1]
 
     def _days(self, text: str) -> Iterator[Hypothesis]:
-        """Days as usual as those of the column that differ from a date in one digit, or in two exchanged ones."""
+        """Days that differ from a date in one digit, or in two exchanged ones, as probable as such days are in the
+        column."""
         if not self.known.holds_dates:
             return
         tried = pa.array(list(dict.fromkeys(_one_digit_off(text))), pa.string())
-        days = forms.days(tried)
-        first, last = self._usual_days
-        good = ~forms.impossible(tried) & (days >= first) & (days <= last)
-        meant = tried.filter(pa.array(good)).to_pylist()
-        for each in meant[:MOST_DAYS]:
-            yield Hypothesis(each, "day", f"probably {each}, with one slip of the keyboard", 1 / len(meant))
+        possible = np.isfinite(forms.days(tried)) & ~forms.impossible(tried)
+        chances = np.where(possible, np.exp(self._home.fit(tried)), 0.0)
+        for at in np.argsort(-chances, kind="stable")[:MOST_DAYS].tolist():
+            meant, sure = tried[at].as_py(), float(chances[at] / chances.sum()) if chances[at] else 0.0
+            if sure:
+                yield Hypothesis(meant, "day", f"probably {meant}, with one slip of the keyboard", sure)
 
     @cached_property
-    def _usual_days(self) -> tuple[float, float]:
-        """The middle 98 % of the days of the column."""
-        days, often = self.known.numbers, self.known.counts
-        read = np.isfinite(days)
-        order = np.argsort(days[read])
-        share = np.cumsum(often[read][order]) / max(often[read].sum(), 1)
-        ranked = days[read][order]
-        return float(ranked[np.searchsorted(share, 0.01)]), float(ranked[np.searchsorted(share, 0.99 - 1e-9)])
+    def _home(self) -> Home:
+        return Home(self.known)
 
     def _by_word(self, text: str) -> Iterator[Hypothesis]:
         words = self._words
