@@ -219,7 +219,7 @@ def unrelated(rng: np.random.Generator, rows: int) -> Columns:
     rare, amounts with long tails or mostly 0, codes, dates, remarks."""
     rows = int(np.exp(rng.uniform(np.log(FEWEST_ROWS), np.log(MOST_UNRELATED))))
     makers = (
-        *3 * (_levels,), _constant, _tailed, _tailed, _mostly_zero, _counted, _coded, *2 * (_dated,), _named, _remarks,
+        *3 * (_levels,), _tailed, _tailed, _mostly_zero, _counted, _coded, *2 * (_dated,), _named, _remarks,
         _formatted,
     )  # fmt: skip
     names = _names(rng, int(rng.integers(4, 15)), 1)
@@ -248,13 +248,6 @@ def _tailed(rng: np.random.Generator, rows: int) -> list[str]:
     else:
         own = rng.uniform(0, 10 ** rng.uniform(0, 5), rows)
     return [f"{each:.{decimals}f}" for each in own]
-
-
-def _constant(rng: np.random.Generator, rows: int) -> list[str]:
-    """The same number or name in all rows, as in an excerpt about one place."""
-    number = rng.normal(0, 10 ** rng.uniform(0, 4))
-    text = f"{number:.{int(rng.integers(0, 5))}f}" if rng.random() < 0.8 else _names(rng, 1, 2)[0]
-    return rows * [text]
 
 
 def _mostly_zero(rng: np.random.Generator, rows: int) -> list[str]:
