@@ -62,7 +62,7 @@ def test_mangled_texts_are_found_without_a_network(fitted: CellMender, table) ->
     assert fitted.encoder_.columns == []
     assert fitted.history_ == []
     assert sum(weight.numel() for weight in fitted.network_.parameters()) == 0
-    findings = fitted.findings(table)
+    findings = fitted.findings(table, suspicion=0.5)
     assert set(MANGLED) <= set(findings.loc[findings["column"] == "name", "row"])
     assert len(findings) <= 2 * len(MANGLED)
     suspicion = fitted.cell_suspicion(table)

@@ -136,12 +136,14 @@ def test_a_table_without_rows_is_weighed_to_nothing() -> None:
 def test_a_posterior_says_how_wrong_a_cell_is_and_why() -> None:
     chances = np.full((1, 2, 1 + len(FAMILIES)), 1e-9)
     chances[0, 0, :4] = 0.4, 0.1, 0.3, 0.2
-    posterior = Posterior(np.log(chances), np.array([[True, False]]))
+    chances[0, 1] = [0.95] + len(FAMILIES) * [0.001]
+    posterior = Posterior(np.log(chances), np.array([[True, False]]), np.full((2, len(FAMILIES)), 0.01))
     assert posterior.suspicion[0].tolist() == pytest.approx([0.6, 0])
     assert posterior.scores[0].tolist() == pytest.approx([-np.log(0.4), 0])
     assert posterior.family(0, 0) == FAMILIES[1]
     assert posterior.families(0, 0)[:3].tolist() == pytest.approx([1 / 6, 1 / 2, 1 / 3], rel=1e-6)
     assert posterior.families(0, 0).sum() == pytest.approx(1)
+    assert posterior.shows_in_text[0].tolist() == [True, False]  # nothing speaks against the second
 
 
 def test_probabilities_of_every_cell_sum_to_one() -> None:

@@ -35,6 +35,9 @@ SHORT = st.text("aA1. ", min_size=1, max_size=3).filter(str.strip)
 COLUMNS = st.lists(SHORT, min_size=1, max_size=20)
 
 
+RATES = np.full((1, len(FAMILIES)), 0.01)
+
+
 def meant(text: str, column: list[str]) -> dict[str, list[str]]:
     """By source what the text may have been."""
     found: dict[str, list[str]] = {}
@@ -215,7 +218,7 @@ def test_figures_of_hypotheses_by_hand() -> None:
 
 def test_hypotheses_are_weighed_with_the_log_odds_and_the_families_of_their_cell() -> None:
     logs = np.log(np.full((2, 1, 1 + len(FAMILIES)), 1 / (1 + len(FAMILIES))))
-    posterior = Posterior(logs, np.ones((2, 1), dtype=bool))
+    posterior = Posterior(logs, np.ones((2, 1), dtype=bool), RATES)
     cells = [Asked(0, 0, (), None), Asked(1, 0, (), None)]
     figures = [np.zeros((2, len(FIGURES))), np.ones((1, len(FIGURES)))]
     whole = joined(posterior, cells, figures)
@@ -237,7 +240,7 @@ def test_a_hypothesis_is_no_likelier_than_that_its_cell_is_wrong() -> None:
 
     logs = np.log(np.full((1, 1, 1 + len(FAMILIES)), 0.5 / len(FAMILIES)))
     logs[..., 0] = math.log(0.5)
-    posterior = Posterior(logs, np.ones((1, 1), dtype=bool))
+    posterior = Posterior(logs, np.ones((1, 1), dtype=bool), RATES)
     (found,) = weighed(Weigher(), posterior, [Asked(0, 0, (), None)], [np.zeros((2, len(FIGURES)))])  # type: ignore[arg-type]
     np.testing.assert_allclose(found, [0.4, 1.0])
 
@@ -246,7 +249,7 @@ def test_a_hypothesis_is_no_likelier_than_that_its_cell_is_wrong() -> None:
 def test_log_odds_of_a_cell_are_those_of_its_suspicion(chance: float) -> None:
     logs = np.full((1, 1, 1 + len(FAMILIES)), math.log(chance / len(FAMILIES)))
     logs[..., 0] = math.log1p(-chance)
-    posterior = Posterior(logs, np.ones((1, 1), dtype=bool))
+    posterior = Posterior(logs, np.ones((1, 1), dtype=bool), RATES)
     assert posterior.log_odds(0, 0) == pytest.approx(min(math.log(chance) - math.log1p(-chance), FARTHEST))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,4 +51,4 @@ def after_violations(found: Posterior, violations: Sequence[Violation]) -> Poste
     logs[heard, 1:] += np.log(suspicion[heard] / before[heard])[:, None]
     unheard = raised & ~heard
     logs[unheard, 1:] = np.log(suspicion[unheard] / (logs.shape[-1] - 1))[:, None]
-    return Posterior(logs, found.observed | raised)
+    return replace(found, logs=logs, observed=found.observed | raised)

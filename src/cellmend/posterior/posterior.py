@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cellmend.posterior.evidence import Figures
 from cellmend.posterior.known import Floats
 from cellmend.posterior.priors import FARTHEST, LEARNED_ROWS, TOGETHER, WEIGHED_CELLS
-from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, with_one_more
+from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, bounded_rates, with_one_more
 
 VALID, NUMBER = "valid", "number"  # families that the network has a say in
 IN_TEXT = [at for at, family in enumerate(FAMILIES) if family not in (VALID, NUMBER)]  # places of the others
@@ -23,6 +23,7 @@ class Posterior:
 
     logs: Floats  # (N, D, 1 + families), log probability of right and of each family
     observed: NDArray[np.bool_]  # (N, D)
+    rates: Floats  # (D, families) how often each family acts in each column, before anything is known of a cell
 
     @property
     def suspicion(self) -> Floats:
@@ -42,14 +43,17 @@ class Posterior:
 
     @property
     def shows_in_text(self) -> NDArray[np.bool_]:
-        """If a cell is wrong, does its text probably show it, (N, D)?"""
-        return np.isin(self.logs[..., 1:].argmax(-1), IN_TEXT)
+        """If a cell is wrong, does its text probably show it, (N, D)? Only if evidence speaks against the text at all:
+        of a usual one nothing tells by which family it would be wrong."""
+        before = np.log(self.rates) - np.log1p(-self.rates.sum(-1, keepdims=True))  # log odds, (D, families)
+        told = (self.logs[..., 1:] - self.logs[..., :1] - before)[..., IN_TEXT].max(-1) > 0
+        return told & np.isin(self.logs[..., 1:].argmax(-1), IN_TEXT)
 
     def beside(self, log_odds: Floats) -> Posterior:
         """With one more explanation of each cell, a valid value in the wrong row, from its log odds (N, D), -inf where
         it says nothing. Explanations exclude each other, so their odds add up."""
         logs = with_one_more(torch.from_numpy(self.logs), torch.from_numpy(log_odds)).numpy()
-        return Posterior(logs, self.observed | np.isfinite(log_odds))
+        return replace(self, logs=logs, observed=self.observed | np.isfinite(log_odds))
 
     def families(self, row: int, column: int) -> Floats:
         """How probable each family of causes is, if the cell is wrong, (families,)."""
@@ -83,7 +87,8 @@ def weigh(
         evidence = torch.from_numpy(figures[padded]).double()
         found = weigher(evidence, torch.from_numpy(figures.observed[padded]), _heard(network, padded, width), context)
         logs[own] = found[: len(own)].numpy()
-    return Posterior(logs, figures.observed if network is None else figures.observed | (network[..., 0] > 0))
+    observed = figures.observed if network is None else figures.observed | (network[..., 0] > 0)
+    return Posterior(logs, observed, bounded_rates(context.rates).numpy())
 
 
 @torch.no_grad()

@@ -188,11 +188,15 @@ class RepairWeigher(nn.Module):
 def posterior(ratios: Tensor, rates: Tensor) -> Tensor:
     """Log probability of right and of each family, (N, D, 1 + F), by Bayes' rule from log likelihood ratios (N, D, F)
     and rates (D, F)."""
-    rates = rates.clamp_min(LOWEST_RATE)
-    wrong = rates.sum(-1, keepdim=True)
-    rates = rates * (MOST_WRONG / wrong).clamp_max(1.0)
+    rates = bounded_rates(rates)
     right = torch.log1p(-rates.sum(-1)).expand(ratios.shape[:-1]).unsqueeze(-1)
     return torch.cat([right, ratios + rates.log()], -1).log_softmax(-1)
+
+
+def bounded_rates(rates: Tensor) -> Tensor:
+    """Rates (D, F) of which none is 0, and which leave something right in each column."""
+    rates = rates.clamp_min(LOWEST_RATE)
+    return rates * (MOST_WRONG / rates.sum(-1, keepdim=True)).clamp_max(1.0)
 
 
 def with_one_more(logs: Tensor, odds: Tensor) -> Tensor:
