@@ -47,6 +47,23 @@ NOISE = (
     "unrounded_noise",
     "other_level",
 )  # as papers plant it
+TYPED = (
+    "century",
+    "year_wrong",
+    "year_digits_swapped",
+    "far_future",
+    "impossible_date",
+    "point_as_comma",
+    "at_lost",
+    "look_alike",
+    "alike_exchanged",
+    "mojibake",
+    "space_inside",
+    "letter_inside",
+    "sign_doubled",
+    "sign",
+    "decimal_shift",
+)  # which tell what was meant, and which few public tables can have
 NOISY = 0.25  # of the spoiled tables have nothing but such noise
 MOST_REPAIRS = 150  # wrong cells of a table whose hypotheses are kept, and right ones that look wrong
 FEWEST_CELLS, MOST_CELLS = 3_000, 30_000  # of a spoiled table, where it has so many: what is usual depends on its size
@@ -124,6 +141,8 @@ def gather(path: Path, turn: int, folder: Path, silent: bool) -> str:
         table = table.sample(frac=1, random_state=int(rng.integers(2**31)))
     noisy = rng.random() < (0.5 if of_numbers else NOISY)
     without = [name for name in KINDS if name not in NOISE] if noisy else []
+    if path.name.startswith(MADE) and not silent:  # hypotheses are learned from
+        without = [name for name in KINDS if name not in TYPED]
     piece = table.iloc[first : first + rows].reset_index(drop=True)
     published = turn == 0 and not path.name.startswith(MADE)
     spoiled = as_published(piece) if published else spoil(piece, rng, without=without)

@@ -115,6 +115,8 @@ class Hypotheses:
         if cell.expected.likely:
             for level, chance in cell.expected.likely[:2]:
                 yield Hypothesis(as_text(self.words.write(column, level)), "level", "", chance)
+        elif self.portrait.columns[cell.place].holds_dates:
+            return  # of days the network knows about when, and not which
         elif not cell.expected.outside and not column.is_amount(cell.expected.value, cell.expected.repair):
             unit = column.sd if isinstance(column, NumberColumn) and column.kind != "real" else 1.0
             sure = float(np.exp(-(cell.expected.high - cell.expected.low) / unit))

@@ -237,8 +237,8 @@ def numbers(texts: pa.StringArray) -> NDArray[np.float64]:
 def days(texts: pa.StringArray) -> NDArray[np.float64]:
     """What the texts say as dates, in days of a year of 372, (T,); NaN where they are none.
 
-    >>> days(pa.array(["2024-01-02", "1/2/2024", "x"])).tolist()
-    [752960.0, 752960.0, nan]
+    >>> days(pa.array(["2024-01-02", "1/2/2024", "1/2/24", "0024-01-02", "x"])).tolist()
+    [752960.0, 752960.0, 752960.0, 8960.0, nan]
     """
     year, month, day = _date_parts(texts)
     return year * 372 + month * 31 + day - 1
@@ -261,6 +261,7 @@ def _date_parts(texts: pa.StringArray) -> tuple[NDArray[np.float64], ...]:
         parts = pc.extract_regex(texts, pattern)
         fields = (pc.cast(pc.struct_field(parts, name), pa.float64()) for name in ("y", "m", "d"))
         each = np.stack([field.to_numpy(zero_copy_only=False) for field in fields])
+        short = each[0] < 100 if pattern == YEAR_LAST else False  # 0024 is no short year
+        each[0] += np.where(short, np.where(each[0] < 50, 2000, 1900), 0)
         found = np.where(np.isnan(found), each, found)
-    year = np.where(found[0] < 100, found[0] + np.where(found[0] < 50, 2000, 1900), found[0])
-    return year, found[1], found[2]
+    return found[0], found[1], found[2]
