@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from cellmend.findings.finding import Finding
-from cellmend.findings.keeping import in_keeping
+from cellmend.findings.keeping import both_or_neither, in_keeping
+from cellmend.table.causes.named import EXCHANGED
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
 from cellmend.table.relations.arithmetic import Arithmetic
@@ -81,3 +82,31 @@ def test_text_is_repaired_as_it_is_written() -> None:
     table = orders().drop(columns=["ordered", "delivered"])
     table["total"] = [f"{total:.2f} EUR" for total in table["total"]]
     assert kept(table, (3, "total", "1.11 EUR"))[0].repair == table.loc[3, "total"]
+
+
+# ---------------------------------------------------------------- exchanged cells
+
+
+def swapped(column: str, value: str, repair: str | None, cause: str = EXCHANGED) -> Finding:
+    reason = f"{column} is {value}; probably exchanged"
+    return Finding(3, column, value, 0.9, repair, None, None, reason, cause, 0.9)
+
+
+def test_two_exchanged_cells_are_both_repaired() -> None:
+    pair = [swapped("born", "2007-05-05", "1985-02-14"), swapped("hired", "1985-02-14", "2007-05-05")]
+    assert both_or_neither(pair) == pair
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        swapped("hired", "1985-02-14", None),
+        swapped("hired", "1985-02-14", "2007-05-06"),
+        swapped("hired", "1985-02-14", "2007-05-05", "day"),
+    ],
+)
+def test_of_two_exchanged_cells_none_is_repaired_alone(other: Finding) -> None:
+    first, second = both_or_neither([swapped("born", "2007-05-05", "1985-02-14"), other])
+    assert first.repair is None
+    assert first.reason.endswith("Left as it is: the other cell is not sure enough")
+    assert (second.repair is None) == (other.cause == EXCHANGED)
