@@ -9,8 +9,9 @@ import pytest
 
 from cellmend.posterior.evidence import NAMES, Portrait
 from cellmend.posterior.exchange import Home, Near
-from cellmend.posterior.formats import FORMATS, format_of, is_account
+from cellmend.posterior.formats import FORMATS, is_account
 from cellmend.posterior.known import Coded, Known
+from cellmend.posterior.looks import Formats
 from cellmend.posterior.meant import Spellings, exchanged
 
 
@@ -41,8 +42,11 @@ def test_one_wrong_digit_of_an_account_is_noticed_wherever_it_stands() -> None:
 
 
 def test_the_format_of_a_column_is_what_most_cells_keep() -> None:
-    assert format_of(known(["a@b.org", "c@d.org", "x"])) == "mail address"
-    assert format_of(known(["a@b.org", "c", "x"])) is None
+    assert known(["a@b.org", "c@d.org", "x"]).format == ("mail address", pytest.approx(2 / 3))
+    assert known(["a", "c", "x"]).format[1] == 0
+    column = known([*(f"p{n}@home.org" for n in range(9)), "annhome.org"])
+    figures = Formats().of(column, pa.array(["p3@home.org", "annhome.org"]))
+    np.testing.assert_allclose(figures, [[np.log(8.5 / 10.5), 0.9], [np.log(0.5 / 10.5), 0.9]])
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from cellmend.posterior import curves, exchange, pairs, rows
 from cellmend.posterior.amounts import Amounts
 from cellmend.posterior.curves import Curves
 from cellmend.posterior.exchange import Exchanges
-from cellmend.posterior.formats import Formats
 from cellmend.posterior.known import Coded, Floats, Known
 from cellmend.posterior.lexicon import CommonWords
 from cellmend.posterior.looks import (
     Beginnings,
     Cases,
     Evidence,
+    Formats,
     Forms,
     Frequency,
     Letters,

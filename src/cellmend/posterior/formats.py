@@ -10,7 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cellmend.posterior import forms
-from cellmend.posterior.known import Floats, Known
 
 Keeps = Callable[[pa.StringArray], NDArray[np.bool_]]  # which texts keep a format, (T,)
 ACCOUNT = re.compile(r"([A-Z]{2}\d{2})((?: ?[A-Z0-9]){11,30})")
@@ -63,28 +62,3 @@ UNDOING: tuple[Callable[[str], str], ...] = (  # slips in texts of such formats
     lambda text: re.sub(r"[.,;]", ":", text),
     lambda text: re.sub(r"^(https?)[;,.]?/+|^(https?):/(?=[^/])", lambda found: f"{found[1] or found[2]}://", text),
 )
-
-
-def format_of(known: Known) -> str | None:
-    """The format that most cells of a column keep, None if most keep none."""
-    kept = {name: known.share(keeps(known.texts)) for name, keeps in FORMATS.items()}
-    best = max(kept, key=kept.__getitem__)
-    return best if kept[best] > 0.5 else None
-
-
-class Formats:
-    """Does it keep the format that most of its column keep, and how many others keep it or do not?"""
-
-    names = ("share_of_format", "share_in_format")
-
-    def of(self, known: Known, texts: pa.StringArray) -> Floats:
-        figures = np.zeros((len(texts), len(self.names)))
-        kept = {name: keeps(known.texts) for name, keeps in FORMATS.items()}
-        name = max(kept, key=lambda each: known.share(kept[each]))
-        cells = float(known.counts[kept[name]].sum())
-        if not cells:
-            return figures
-        alike = np.where(FORMATS[name](texts), cells, known.counts.sum() - cells)
-        figures[:, 0] = np.log((np.maximum(alike - 1, 0) + 0.5) / (known.cells + 0.5))
-        figures[:, 1] = cells / max(known.cells, 1)
-        return figures

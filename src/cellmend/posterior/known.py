@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.posterior import forms
+from cellmend.posterior.formats import FORMATS
 from cellmend.posterior.priors import MOST_TEXTS
 from cellmend.table.values import plain
 
@@ -152,6 +153,13 @@ class Known:
     def read(self, texts: pa.StringArray) -> Floats:
         """Texts as this column's numbers, (T,); NaN where they are none."""
         return forms.days(texts) if self.holds_dates else forms.numbers(texts)
+
+    @cached_property
+    def format(self) -> tuple[str, float]:
+        """The format that most cells keep, and the share of those that do."""
+        shares = {name: self.share(keeps(self.texts)) for name, keeps in FORMATS.items()}
+        best = max(shares, key=shares.__getitem__)
+        return best, shares[best]
 
     def share(self, which: NDArray[np.bool_]) -> float:
         """The share of cells with these texts, (U,)."""

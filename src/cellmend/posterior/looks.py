@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cellmend.posterior import forms
+from cellmend.posterior.formats import FORMATS
 from cellmend.posterior.known import Floats, Known
 from cellmend.posterior.priors import FARTHEST
 from cellmend.posterior.spelling import Words, nearest
@@ -315,6 +316,18 @@ def _cells_with_prefix(asked: list[str], ours: list[str], counts: Floats) -> Flo
     low = np.searchsorted(ordered, np.array(asked, dtype=object), side="left")
     high = np.searchsorted(ordered, np.array([text + "\U0010ffff" for text in asked], dtype=object), side="left")
     return cells[high] - cells[low]
+
+
+class Formats:
+    """Does it keep the format that most of its column keep, and how many others do as it does?"""
+
+    names = ("share_of_format", "share_in_format")
+
+    def of(self, known: Known, texts: pa.StringArray) -> Floats:
+        format_, share = known.format
+        cells, all_cells = share * known.counts.sum(), known.counts.sum()
+        alike = log_share(np.where(FORMATS[format_](texts), cells, all_cells - cells), known)
+        return np.stack([alike * (share > 0), np.full(len(texts), cells / max(known.cells, 1))], axis=1)
 
 
 class Whole:

@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 from cellmend.posterior import forms
 from cellmend.posterior.evidence import Portrait
 from cellmend.posterior.exchange import Home
-from cellmend.posterior.formats import FORMATS, UNDOING, format_of
+from cellmend.posterior.formats import FORMATS, UNDOING
 from cellmend.posterior.known import Known
 from cellmend.posterior.lexicon import lexicon
 from cellmend.posterior.pairs import Codes
@@ -134,8 +134,8 @@ class Spellings:
 
     def _in_format(self, text: str) -> Iterator[Hypothesis]:
         """The text with one slip undone, if that keeps the format of its column and the text does not."""
-        kept = self._format
-        if kept is None or FORMATS[kept](pa.array([text]))[0]:
+        kept, share = self.known.format
+        if share <= 0.5 or FORMATS[kept](pa.array([text]))[0]:  # most cells keep none
             return
         undone = [undo(text) for undo in UNDOING]
         undone += [f"{text.removesuffix(end)}@{end}" for end in self._domains if text.endswith(end)]
@@ -143,11 +143,6 @@ class Spellings:
         meant = list(dict.fromkeys(each for each, good in zip(undone, keeps, strict=True) if good))
         for each in meant:
             yield Hypothesis(each, "format", f"probably {each}, as a {kept} is written", 1 / len(meant))
-
-    @cached_property
-    def _format(self) -> str | None:
-        """The format that most cells of the column keep."""
-        return format_of(self.known)
 
     @cached_property
     def _domains(self) -> list[str]:
