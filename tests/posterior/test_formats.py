@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cellmend.posterior.evidence import NAMES, Portrait
-from cellmend.posterior.exchange import Home, Near
+from cellmend.posterior.exchange import Near
 from cellmend.posterior.formats import FORMATS, is_account
 from cellmend.posterior.known import Coded, Known
 from cellmend.posterior.looks import Formats
@@ -107,10 +107,10 @@ def test_exchanged_cells_gain_and_break_an_order_and_others_do_not() -> None:
 def test_what_was_meant_by_an_exchanged_cell_stands_in_the_other_one() -> None:
     table = people()
     portrait, _ = Portrait.learn(pa.Table.from_pandas(table, preserve_index=False))
-    homes, texts = [Home(each) for each in portrait.columns], table.loc[7].tolist()
-    found = [exchanged(portrait, homes, texts, column) for column in range(4)]
+    texts = table.loc[7].tolist()
+    found = [exchanged(portrait, texts, column) for column in range(4)]
     assert [each.meant for each in found if each] == [texts[2], texts[3], texts[0], texts[1]]
-    assert exchanged(portrait, homes, [*texts[:2], "", texts[3]], 0) is None
+    assert exchanged(portrait, [*texts[:2], "", texts[3]], 0) is None
 
 
 def test_a_share_of_an_order_leaves_the_row_itself_out() -> None:

@@ -14,7 +14,6 @@ from cellmend.findings.wording import Wording
 from cellmend.model.columns import NumberColumn
 from cellmend.posterior import forms
 from cellmend.posterior.evidence import Figures, Portrait, places_of
-from cellmend.posterior.exchange import Home
 from cellmend.posterior.experts import RELATIONS
 from cellmend.posterior.known import Coded
 from cellmend.posterior.meant import FIGURES, Hypothesis, Spellings, exchanged, figures_of, told_by_pairs
@@ -53,10 +52,6 @@ class Hypotheses:
         columns = [Coded(texts, codes) for texts, codes in zip(self.figures.texts, self.figures.codes.T, strict=True)]
         return places_of(self.portrait.columns, columns)
 
-    @cached_property
-    def homes(self) -> list[Home]:
-        return [Home(known) for known in self.portrait.columns]
-
     def _texts_of(self, row: int) -> list[str]:
         """All texts of a row, "" for gaps."""
         each = zip(self.figures.texts, self.figures.codes[row].tolist(), strict=True)
@@ -79,7 +74,7 @@ class Hypotheses:
         told = told_by_pairs(self.portrait, self.codes, cell.row, cell.place)
         found += [] if told is None else [told]
         if self.figures.of("exchange_gain", cell.row, cell.place) > 0:
-            confused = exchanged(self.portrait, self.homes, self._texts_of(cell.row), cell.place)
+            confused = exchanged(self.portrait, self._texts_of(cell.row), cell.place)
             found += [] if confused is None else [confused]
         kept = {(each.source, each.meant): each for each in found if each.meant and each.meant != text}
         placeholders = self._are_placeholders([each.meant for each in kept.values()])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cellmend.posterior import curves, exchange, pairs, rows
 from cellmend.posterior.amounts import Amounts
 from cellmend.posterior.curves import Curves
-from cellmend.posterior.exchange import Exchanges
+from cellmend.posterior.exchange import Exchanges, Home
 from cellmend.posterior.known import Coded, Floats, Known
 from cellmend.posterior.lexicon import CommonWords
 from cellmend.posterior.looks import (
@@ -104,7 +104,7 @@ class Portrait:
         known = tuple(Known.of(name, column) for name, column in zip(table.column_names, coded, strict=True))
         codes = places_of(known, coded)
         learned = Pairs.learn(codes, [len(each.texts) for each in known]), Curves.learn(numbers_of(known, coded), codes)
-        return cls(known, *learned, Exchanges.learn(known, coded)), coded
+        return cls(known, *learned, Exchanges.learn([Home(each) for each in known], coded)), coded
 
     def with_more(self, columns: Sequence[Coded]) -> Portrait:
         """With what a newer table holds: a value that is usual there is a usual one."""
@@ -117,6 +117,11 @@ class Portrait:
         """How often each text stands in the whole table."""
         return rows.Everywhere.of(self.columns)
 
+    @cached_property
+    def homes(self) -> list[Home]:
+        """The columns as places where texts may be at home."""
+        return [Home(each) for each in self.columns]
+
     def figures(self, columns: Sequence[Coded], *, rows_alone: bool = False) -> Figures:
         """Evidence of each cell. With `rows_alone` no row is compared with others of the same table."""
         of_texts = tuple(_of_texts(known, column.texts) for known, column in zip(self.columns, columns, strict=True))
@@ -128,7 +133,7 @@ class Portrait:
             self.curves.evidence(numbers_of(self.columns, columns), places),
             rows.beside(self.columns, columns, self.everywhere),
             rows.extremes(far.astype(np.float64)),
-            self.exchanges.evidence(self.columns, columns),
+            self.exchanges.evidence(self.homes, columns),
         ]
         if rows_alone:
             rest.append(np.zeros((*codes.shape, len(rows.ORDER) + len(LAYOUT))))

@@ -78,10 +78,9 @@ class Exchanges:
     pairs: tuple[Near, ...] = ()
 
     @classmethod
-    def learn(cls, known: Sequence[Known], columns: Sequence[Coded]) -> Exchanges:
+    def learn(cls, homes: Sequence[Home], columns: Sequence[Coded]) -> Exchanges:
         """From the columns of a table."""
-        sorts = [Home(each).sort for each in known]
-        return cls(tuple(_near(known, columns, *pair, sorts[pair[0]]) for pair in _partners(sorts)))
+        return cls(tuple(_near(homes, columns, *pair) for pair in _partners([home.sort for home in homes])))
 
     def likeliest(self, homes: Sequence[Home], texts: Sequence[str], column: int) -> tuple[int, float] | None:
         """The column with which this one was most probably exchanged, from the texts of a row, "" for a gap, and how
@@ -98,11 +97,10 @@ class Exchanges:
                     best = pair[1 - pair.index(column)], gain
         return best
 
-    def evidence(self, known: Sequence[Known], columns: Sequence[Coded]) -> Floats:
+    def evidence(self, homes: Sequence[Home], columns: Sequence[Coded]) -> Floats:
         """Figures of each cell, (N, D, names): how much more at home two cells would be in each other's place, both
         together and the one that gains less, and how rare it is that two columns are in the order of this row."""
         figures = np.zeros((len(columns[0].codes), len(columns), len(NAMES)))
-        homes = [Home(each) for each in known]
         at_home = [home.fit(column.texts) for home, column in zip(homes, columns, strict=True)]
         for near in self.pairs:
             pair = a, b = near.first, near.second
@@ -111,7 +109,9 @@ class Exchanges:
                 for here, there in (pair, pair[::-1])
             ]
             both = (columns[a].codes >= 0) & (columns[b].codes >= 0)
-            crosses = near.crosses(*(_values(known[at], columns[at]) for at in pair)) if near.above + near.below else 0
+            crosses = (
+                near.crosses(*(_values(homes[at].known, columns[at]) for at in pair)) if near.above + near.below else 0
+            )
             for at in pair:
                 better = both & (gains[0] + gains[1] > figures[:, at, 0])
                 figures[better, at, :2] = np.stack([gains[0] + gains[1], np.minimum(*gains)], axis=1)[better]
@@ -124,10 +124,10 @@ def _values(known: Known, column: Coded) -> Floats:
     return np.append(known.read(column.texts), np.nan)[column.codes]
 
 
-def _near(known: Sequence[Known], columns: Sequence[Coded], a: int, b: int, sort: str) -> Near:
-    if sort == "texts":
+def _near(homes: Sequence[Home], columns: Sequence[Coded], a: int, b: int) -> Near:
+    if homes[a].sort == "texts":
         return Near(a, b)
-    first, second = (_values(known[at], columns[at]) for at in (a, b))
+    first, second = (_values(homes[at].known, columns[at]) for at in (a, b))
     return Near(a, b, int((first > second).sum()), int((first < second).sum()))
 
 

@@ -262,9 +262,9 @@ def _in_case(word: str, like: str) -> str:
     return word.capitalize() if like[:1].isupper() else word
 
 
-def exchanged(portrait: Portrait, homes: Sequence[Home], texts: Sequence[str], column: int) -> Hypothesis | None:
+def exchanged(portrait: Portrait, texts: Sequence[str], column: int) -> Hypothesis | None:
     """What stands in the column that this cell was most probably exchanged with, from the texts of its row."""
-    near = portrait.exchanges.likeliest(homes, texts, column)
+    near = portrait.exchanges.likeliest(portrait.homes, texts, column)
     if near is None:
         return None
     partner, gain = near
