@@ -109,14 +109,13 @@ class Exchanges:
                 for here, there in (pair, pair[::-1])
             ]
             both = (columns[a].codes >= 0) & (columns[b].codes >= 0)
-            crosses = (
-                near.crosses(*(_values(homes[at].known, columns[at]) for at in pair)) if near.above + near.below else 0
-            )
+            in_order = near.above + near.below > 0  # of texts it is not asked
+            crosses = near.crosses(*(_values(homes[at].known, columns[at]) for at in pair)) if in_order else 0.0
             for at in pair:
                 better = both & (gains[0] + gains[1] > figures[:, at, 0])
                 figures[better, at, :2] = np.stack([gains[0] + gains[1], np.minimum(*gains)], axis=1)[better]
                 figures[:, at, 2] = np.minimum(figures[:, at, 2], crosses)
-                figures[:, at, 3] = np.minimum(figures[:, at, 3], near.rarer if near.above + near.below else 0.0)
+                figures[:, at, 3] = np.minimum(figures[:, at, 3], near.rarer if in_order else 0.0)
         return figures
 
 
