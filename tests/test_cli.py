@@ -532,7 +532,11 @@ def test_a_stopped_job_leaves_nothing_half_written(tmp_path, monkeypatch, stop: 
 def test_a_terminal_that_closes_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     mixed_table().to_csv(tmp_path / "t.csv", index=False)
     command = [sys.executable, "-m", "cellmend.cli", "clean", str(tmp_path / "t.csv"), "-o", str(tmp_path / "out")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:  # noqa: S603
+
+    def listen() -> None:  # what started the tests may not listen, as under nohup
+        signal.signal(number, signal.SIG_DFL)
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=listen) as run:  # noqa: S603
         while not (tmp_path / ".out.partial").exists() and run.poll() is None:
             time.sleep(0.01)
         run.send_signal(number)

@@ -173,7 +173,7 @@ def test_moments_with_a_time_zone_are_repaired_as_in_memory() -> None:
     day = rng.integers(0, 300, 400)
     near = day + rng.normal(size=400)
     when = np.datetime64("2024-01-01T08:00:00", "us") + day * np.timedelta64(1, "D")
-    when[7] = np.datetime64("1930-01-01")
+    when[7] += np.timedelta64(18 * 365 + 5, "D")  # 2042 for 2024
     moments = pc.assume_timezone(pa.array(when), "Europe/Oslo")
     table = pa.table({"when": moments, "days": near, "twice": 2 * near})
     mender = CellMender(**SMALL, repair_from=1e-9).fit(table)
@@ -184,7 +184,7 @@ def test_moments_with_a_time_zone_are_repaired_as_in_memory() -> None:
     assert repaired.schema == table.schema
     whole = mender.mend(table, suspicion=least, impute=False, rows_alone=True).repaired
     assert repaired["when"].to_pylist() == whole["when"].to_pylist()
-    assert repaired["when"][7].as_py().year in (2023, 2024)
+    assert repaired["when"][7].as_py().year == 2024
 
 
 @pytest.mark.parametrize(
