@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cellmend.posterior.known import Floats, Known
+from cellmend.posterior.known import Floats, Known, log_share_of_others
 
 UNITS = (
     2.54,
@@ -65,8 +65,7 @@ class Amounts:
 
         def alike(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> Floats:
             """Log of the share of other numbers of which a test says the same."""
-            cells = np.where(here, weights[there].sum(), weights[~there].sum())
-            return np.log((np.maximum(cells - 1, 0) + 0.5) / (scale.total + 0.5))
+            return log_share_of_others(np.where(here, weights[there].sum(), weights[~there].sum()), scale.total)
 
         figures[readable] = np.stack(
             [

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from cellmend.posterior import forms
 from cellmend.posterior.amounts import FEWEST, Scale, signed_log, sorted_numbers
-from cellmend.posterior.known import Coded, Floats, Known
+from cellmend.posterior.known import Coded, Floats, Known, log_share_of_others
 from cellmend.posterior.looks import log_share
+from cellmend.posterior.priors import REACH
 
 NAMES = ("exchange_gain", "exchange_gain_least", "crosses", "share_crossing")
-REACH = 2  # columns of the same sort to the left and to the right: what is confused stands near
 
 
 class Home:
@@ -62,13 +62,13 @@ class Near:
 
     def crosses(self, a: Floats, b: Floats) -> Floats:
         """Log of the share of other rows that have the order of this one, (N,), 0 where it is no order."""
-        logs = [np.log((max(rows - 1, 0) + 0.5) / (self.above + self.below + 0.5)) for rows in (self.above, self.below)]
-        return np.where(a > b, logs[0], np.where(a < b, logs[1], 0.0))
+        above, below = (log_share_of_others(rows, self.above + self.below) for rows in (self.above, self.below))
+        return np.where(a > b, above, np.where(a < b, below, 0.0))
 
     @property
     def rarer(self) -> float:
         """Log of the share of rows in the rarer order."""
-        return float(np.log((max(min(self.above, self.below) - 1, 0) + 0.5) / (self.above + self.below + 0.5)))
+        return float(log_share_of_others(min(self.above, self.below), self.above + self.below))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,15 @@ def texts_of(column: pa.ChunkedArray) -> pa.StringArray:
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(whole), ""), pa.scalar(None, pa.string()), whole)
 
 
+def log_share_of_others(cells: Floats | float, total: float) -> Floats:
+    """Log of a share of some cells, the judged cell itself left out and half a cell in thought added.
+
+    >>> float(np.exp(log_share_of_others(3.0, 9.5)))
+    0.25
+    """
+    return np.asarray(np.log((np.maximum(np.subtract(cells, 1), 0) + 0.5) / (total + 0.5)))
+
+
 @dataclass(frozen=True)
 class Coded:
     """A column to be judged: its different texts, (T,), and which of them each row has, (N,), -1 for none."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cellmend.posterior import forms
 from cellmend.posterior.formats import FORMATS
-from cellmend.posterior.known import Floats, Known
+from cellmend.posterior.known import Floats, Known, log_share_of_others
 from cellmend.posterior.priors import FARTHEST
 from cellmend.posterior.spelling import Words, nearest
 
@@ -29,7 +29,7 @@ class Evidence(Protocol):
 
 def log_share(cells: Floats, known: Known) -> Floats:
     """Log of a share of the column's cells, the judged cell itself left out."""
-    return np.log((np.maximum(cells - 1, 0) + 0.5) / (known.cells + 0.5))
+    return log_share_of_others(cells, known.cells)
 
 
 def share_alike(known: Known, here: NDArray[np.bool_], there: NDArray[np.bool_]) -> Floats:

@@ -19,6 +19,7 @@ from cellmend.posterior.formats import FORMATS, UNDOING
 from cellmend.posterior.known import Known
 from cellmend.posterior.lexicon import lexicon
 from cellmend.posterior.pairs import Codes
+from cellmend.posterior.priors import LETTERS_OF_A_DAY, MOST_DAYS
 from cellmend.posterior.spelling import WORD, Speller, Words
 from cellmend.table.values import shortened
 
@@ -31,9 +32,6 @@ FIGURES = (
     *SOURCES, "log_count", "log_more", "likeness", "agreeing", "pair_says", "pair_cells", "net_fit", "net_chance",
     "expert_sure", "same_outline", "own_length",
 )  # fmt: skip
-
-FIRST_DIGITS = 19  # letters of a text in which a date is told, to the second
-MOST_DAYS = 3  # that are offered for one date
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ def _one_digit_off(text: str) -> Iterator[str]:
     >>> [each for each in _one_digit_off("1a2") if each.startswith("1")][:2]
     ['1a0', '1a1']
     """
-    for at, letter in enumerate(text[:FIRST_DIGITS]):
+    for at, letter in enumerate(text[:LETTERS_OF_A_DAY]):
         if letter.isdigit():
             yield from (text[:at] + digit + text[at + 1 :] for digit in "0123456789" if digit != letter)
             after = text[at + 1 : at + 2]

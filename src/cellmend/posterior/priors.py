@@ -18,3 +18,6 @@ TOGETHER = 32  # rows are weighed by multiples of these: processors treat the la
 MOST_WRONG = 0.95  # of a column: none is wrong throughout, or nothing would tell what is right
 LEAST_CHANCE = 1e-6  # that an expert is wrong: none is surer than that
 LIKE_WRONG = 3.0  # natural cells of a column that may be like wrong ones, whatever the network thinks (docs/method.md)
+REACH = 2  # columns of the same sort to the left and to the right: what is confused stands near
+LETTERS_OF_A_DAY = 19  # of a text in which a slip is looked for: a date and its time, to the second
+MOST_DAYS = 3  # that are offered for one date: of more, none is probable
