@@ -89,6 +89,11 @@ class Ledger:
                 raise ConflictError(f"Row {each.row} of {each.column!r} was decided meanwhile: {in_words(before)}.")
         return self._take({each.cell: each for each in new}) if new else None
 
+    def decide_all(self, decisions: Sequence[Decision]) -> Step | None:
+        """As `decide`, but in place of whatever stands: the caller has looked at that."""
+        new = {each.cell: each for each in decisions if self._held.get(each.cell) != each}
+        return self._take(new) if new else None
+
     def undo(self, number: int) -> bool:
         """Take back a step, if it is the last one; a step that was taken back already is left."""
         if self.last is None or self.last.number != number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import chain, islice
 
 import numpy as np
@@ -14,7 +14,9 @@ import pyarrow as pa
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
+from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged
+from cellmend.review.groups import OpenGroup, open_groups
 from cellmend.review.ledger import Cell, Ledger, Step, state_of
 from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
@@ -24,6 +26,7 @@ from cellmend.review.teaching import Teacher
 from cellmend.table.texts import Notation
 
 KEPT_FILTERS = 8  # whose rows are remembered
+KEPT_COLUMNS = 4  # whose values after edits are remembered
 STATES = ("open", "kept", "accepted", "edited", "wrong")
 
 
@@ -48,6 +51,9 @@ class Review:
         self._tally: dict[str, int] = {}  # none: not counted yet
         self._flag_again()
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
+        self._open_groups = lru_cache(KEPT_FILTERS)(self._groups_now)
+        self._original = lru_cache(self.table.num_columns)(lambda name: Values.of(self.table[name]))
+        self._values = lru_cache(KEPT_COLUMNS)(self._values_now)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
 
     @property
@@ -130,6 +136,29 @@ class Review:
         """Flagged cells like this one that nobody has decided yet, itself among them."""
         return [each for each in self.flagged.alike(flag, by) if self.ledger.of(each.cell) is None]
 
+    def groups(self, wanted: Filter) -> list[OpenGroup]:
+        """The open cells by column and cause, those that a filter keeps."""
+        with self.lock:
+            return self._open_groups(wanted, self.version)
+
+    def _groups_now(self, wanted: Filter, version: int) -> list[OpenGroup]:
+        return open_groups(self.flagged, self.ledger, wanted)
+
+    def original(self, name: str) -> Values:
+        """What a column held at first."""
+        self.check_column(name)
+        return self._original(name)
+
+    def values(self, name: str) -> Values:
+        """What a column holds now, repairs that were accepted or typed among it."""
+        self.check_column(name)
+        with self.lock:
+            return self._values(name, self.ledger.version)
+
+    def _values_now(self, name: str, version: int) -> Values:
+        made = (each for each in self.ledger.standing if each.column == name and each.repair is not None)
+        return self._original(name).edited({each.row: each.repair or "" for each in made})
+
     def text(self, cell: Cell) -> str | None:
         return text_of(self.table, *cell)
 
@@ -146,6 +175,11 @@ class Review:
         row, column = cell
         if column not in self.places or not 0 <= row < self.table.num_rows:
             raise DecisionError(f"The table has no row {row} of {column!r}.")
+
+    def check_column(self, name: str) -> None:
+        """Refuse what is no column of the table."""
+        if name not in self.places:
+            raise DecisionError(f"The table has no column {name!r}.")
 
     # ------------------------------------------------------------ what is decided
 
@@ -197,9 +231,12 @@ class Review:
 
     def check_edit(self, cell: Cell, text: str, *, insist: bool) -> None:
         """Refuse a text that cannot stand in its column, and, unless the person insists, one that never did."""
-        name, flag = cell[1], self.flagged.get(cell)
-        if flag is not None and text == flag.repair:
-            return
+        flag = self.flagged.get(cell)
+        if flag is None or text != flag.repair:
+            self.check_text(cell[1], text, insist=insist)
+
+    def check_text(self, name: str, text: str, *, insist: bool) -> None:
+        """Refuse a text that cannot stand in a column, and, unless the person insists, one that never did."""
         typed(text, self.table.schema.field(name))
         if text == "":
             return
@@ -211,7 +248,7 @@ class Review:
             raise UnusualError(f"{text!r} does not stand in {name} so far. Save it all the same?")
 
     def _check_reading(self, name: str, text: str) -> None:
-        known, notation = self.teacher.known, self._notation(name)
+        known, notation = self.teacher.known, self.notation(name)
         if known is None or notation is None or known.schema[name].kind in ("category", "ignore"):
             return
         numbers = self._numbers(name, text)
@@ -220,9 +257,9 @@ class Review:
 
     def _numbers(self, name: str, text: str) -> pa.Array | None:
         field = self.table.schema.field(name)
-        return numbers_of(pa.array([typed(text, field)], field.type), self._notation(name))
+        return numbers_of(pa.array([typed(text, field)], field.type), self.notation(name))
 
-    def _notation(self, name: str) -> Notation | None:
+    def notation(self, name: str) -> Notation | None:
         """How a column writes its values, once the model is read."""
         return self.teacher.known.notations.get(name) if self.teacher.known else None
 
@@ -236,11 +273,13 @@ class Review:
         """The rows that a filter keeps; None: all."""
         if wanted == Filter():
             return None
-        if wanted.text and not wanted.asks_for_cells:
-            return self._holding(wanted.text)
-        with self.lock:
-            rows = self._with_cells(replace(wanted, text=""), self.version)
-        return np.intersect1d(rows, self._holding(wanted.text)) if wanted.text else rows
+        found = [self._holding(wanted.text)] if wanted.text else []
+        if wanted.within:
+            found.append(self.values(wanted.within).rows([wanted.holds] if wanted.holds else ["", None]))
+        if wanted.asks_for_cells:
+            with self.lock:
+                found.append(self._with_cells(replace(wanted, text="", within="", holds=""), self.version))
+        return reduce(np.intersect1d, found)
 
     def _rows_with_cells(self, wanted: Filter, version: int) -> Rows:
         """Those with a cell that is asked for; `version` is there so that what is kept holds for it only."""
@@ -251,7 +290,9 @@ class Review:
         """The flagged or decided cell after, or before, another one, in the order of the table."""
         with self.lock:
             ordered = [(row, self.places[name]) for row, name in matching_cells(wanted, self.flagged, self.ledger)]
-        kept = set(self._holding(wanted.text).tolist()) if wanted.text else None
+        within = Filter(text=wanted.text, within=wanted.within, holds=wanted.holds)
+        rows = self.rows(within)
+        kept = None if rows is None else set(rows.tolist())
         here = cell[0], self.places.get(cell[1], -1)
         beyond = [each for each in ordered if (each < here if backwards else each > here)]
         beyond = beyond if kept is None else [each for each in beyond if each[0] in kept]
@@ -267,7 +308,7 @@ class Review:
             return None
         if name not in self._sketches:
             kind = self.wishes.kinds.get(name, known.schema[name].kind)
-            self._sketches[name] = sketch(self.table[name], self._notation(name), is_category=kind == "category")
+            self._sketches[name] = sketch(self.table[name], self.notation(name), is_category=kind == "category")
         return self._sketches[name]
 
     def picture(self, cell: Cell, repair: str | None) -> Picture | None:
@@ -309,8 +350,7 @@ class Review:
         self._wish(self.wishes.with_rule(rule, verdict))
 
     def _set(self, name: str, wishes: Wishes) -> None:
-        if name not in self.places:
-            raise DecisionError(f"The table has no column {name!r}.")
+        self.check_column(name)
         self._wish(wishes)
 
     def _wish(self, wishes: Wishes) -> None:
@@ -322,7 +362,7 @@ class Review:
     def _forbidden(self, name: str, limits: Limits) -> Iterator[Flag]:
         """The cells of a column that may not stand there."""
         column = self.table[name]
-        numbers = numbers_of(column, self._notation(name))
+        numbers = numbers_of(column, self.notation(name))
         texts = column.cast(pa.string(), safe=False)
         for row in np.flatnonzero(limits.forbids(texts, numbers)).tolist():
             before = self._found.get((row, name))

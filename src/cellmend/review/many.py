@@ -1,0 +1,259 @@
+"""Decisions about many cells at once: groups of findings, values of a column, and others like one that was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cellmend.decisions.decision import RIGHT, WRONG, Decision
+from cellmend.errors import DecisionError
+from cellmend.review.clusters import clusters, pairs_of
+from cellmend.review.flagged import Flag
+from cellmend.review.ledger import Cell, Step
+from cellmend.review.limits import matching
+from cellmend.review.review import Review
+from cellmend.review.rows import Filter, texts_of
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A line of a group, or all its lines, without the cells of some rows; places as `Review.groups` gives them."""
+
+    group: int
+    line: int | None = None
+    besides: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Cells of a column that hold one of these values shall hold another one."""
+
+    column: str
+    values: tuple[str | None, ...]
+    repair: str
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """What is done to each value of a column; the result goes into the column, or where another one is empty."""
+
+    column: str
+    find: str  # "": take away units, and what only says that a value is missing
+    put: str = ""
+    is_pattern: bool = False
+    into: str = ""  # another column; "": the same
+
+
+# ---------------------------------------------------------------- groups of findings
+
+
+def picked(review: Review, picks: Iterable[Pick], wanted: Filter, verdict: str) -> list[Flag]:
+    """The open cells of groups and lines; where repairs are accepted, those that have one."""
+    groups = {each.place: each for each in review.groups(wanted)}
+    found: dict[Cell, Flag] = {}
+    for pick in picks:
+        lines = groups[pick.group].lines if pick.group in groups else ()
+        for line in lines:
+            if pick.line in (None, line.place):
+                found |= {each.cell: each for each in line.cells if each.row not in pick.besides}
+    return [each for each in found.values() if verdict == RIGHT or each.repair is not None]
+
+
+def decide_groups(review: Review, picks: Iterable[Pick], wanted: Filter, verdict: str, count: int) -> Step | None:
+    """Accept the repairs, or keep the values, of all these cells, as one step; `count` is how many were shown."""
+    with review.lock:
+        cells = picked(review, picks, wanted, verdict)
+        _check_count(len(cells), count)
+        repairs = [each.repair if verdict == WRONG else None for each in cells]
+        return _decide(review, [each.cell for each in cells], verdict, repairs)
+
+
+def edit_line(review: Review, pick: Pick, wanted: Filter, repair: str, *, count: int, insist: bool) -> Step | None:
+    """Give all cells of a line another repair."""
+    with review.lock:
+        cells = [each.cell for each in picked(review, [pick], wanted, RIGHT)]
+        _check_count(len(cells), count)
+        for name in {name for _, name in cells}:
+            review.check_text(name, repair, insist=insist)
+        return _decide(review, cells, WRONG, [repair] * len(cells))
+
+
+# ---------------------------------------------------------------- values of a column
+
+
+def cells_to_edit(review: Review, edit: Edit) -> Rows:
+    """The rows in which a column holds one of these values; what a person called right stays."""
+    review.check_column(edit.column)
+    values = tuple(each for each in edit.values if each != edit.repair)
+    return _not_kept(review, edit.column, review.values(edit.column).rows(values))
+
+
+def edit_values(review: Review, edits: Sequence[Edit], *, count: int, insist: bool) -> Step | None:
+    """Replace values wherever they stand, as one step; `count` is how many cells were shown."""
+    with review.lock:
+        rows = [cells_to_edit(review, edit) for edit in edits]
+        _check_count(sum(map(len, rows)), count)
+        for edit in edits:
+            review.check_text(edit.column, edit.repair, insist=insist)
+        cells = [(row, edit.column) for edit, own in zip(edits, rows, strict=True) for row in own.tolist()]
+        repairs = [edit.repair for edit, own in zip(edits, rows, strict=True) for _ in own]
+        return _decide(review, cells, WRONG, repairs)
+
+
+def same_as(review: Review, cell: Cell) -> list[Cell]:
+    """The other cells of the column with the value of this one, of which nothing is decided; for a value that was kept
+    those that are flagged."""
+    row, name = cell
+    decision = review.ledger.of(cell)
+    if decision is None:
+        return []
+    rows = review.original(name).rows([review.text(cell)])
+    others = [(each, name) for each in rows.tolist() if each != row and review.ledger.of((each, name)) is None]
+    return others if decision.verdict == WRONG else [each for each in others if review.flagged.get(each) is not None]
+
+
+def decide_same(review: Review, cell: Cell, count: int) -> Step | None:
+    """Decide about the others of the same value as about this cell."""
+    with review.lock:
+        cells, decision = same_as(review, cell), review.ledger.of(cell)
+        _check_count(len(cells), count)
+        repair = decision.repair if decision else None
+        return None if decision is None else _decide(review, cells, decision.verdict, [repair] * len(cells))
+
+
+# ---------------------------------------------------------------- spellings
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A value of a cluster, and why it belongs there."""
+
+    value: str
+    count: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Values that may be spellings of the same thing, and what they should be."""
+
+    target: str
+    spellings: list[Spelling]  # the most common first; the target too, if it stands in a cell
+
+
+def spellings(review: Review, name: str) -> list[Cluster]:
+    """Clusters of a column, those with the most cells to change first."""
+    review.check_column(name)
+    values, found = review.values(name), []
+    texts = [each for each in values.listed(values.common) if each is not None]
+    counts = values.counts[values.find(texts)].tolist()
+    repairs = review.flagged.repairs.get(name, {})
+    for pairs in clusters(len(texts), pairs_of(texts)):
+        centre = pairs[0].known
+        own = [Spelling(texts[centre], counts[centre], "")]
+        own += [Spelling(texts[each.seen], counts[each.seen], each.why) for each in pairs]
+        proposed = next((repairs[each.value] for each in own if each.value in repairs), own[0].value)
+        found.append(Cluster(proposed, own))
+    return sorted(found, key=lambda each: -sum(own.count for own in each.spellings if own.value != each.target))
+
+
+# ---------------------------------------------------------------- one rewriting of all values
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What a rewriting would do: the rows, and for each of them its new text."""
+
+    rows: Rows
+    olds: list[str]  # of the different values that are rewritten, the most common first
+    news: list[str]
+    counts: list[int]
+    which: NDArray[np.int64]  # (rows,) places among the different values
+
+
+def rewritten(review: Review, asked: Rewriting) -> Rewritten:
+    """What a rewriting would do."""
+    for name in filter(None, (asked.column, asked.into)):
+        review.check_column(name)
+    values = review.values(asked.column)
+    texts = pc.fill_null(values.texts, "")
+    new = _plain(review, asked.column, texts) if asked.find == "" else _replaced(texts, asked)
+    is_changed = pc.not_equal(texts, new).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(is_changed[values.places])
+    if asked.into:
+        target = review.values(asked.into)
+        rows = np.intersect1d(rows, target.rows([None, ""]))
+    rows = _not_kept(review, asked.into or asked.column, rows)
+    counts = np.bincount(values.places[rows], minlength=len(texts))
+    changed = np.flatnonzero(counts)
+    changed = changed[np.argsort(-counts[changed], kind="stable")]
+    where = np.zeros(len(texts), dtype=np.int64)
+    where[changed] = np.arange(len(changed))
+    olds, news = (each.take(pa.array(changed)).to_pylist() for each in (texts, new))
+    return Rewritten(rows, olds, news, counts[changed].tolist(), where[values.places[rows]])
+
+
+def rewrite(review: Review, asked: Rewriting, *, count: int, insist: bool) -> Step | None:
+    """Rewrite all values of a column, as one step; `count` is how many cells were shown."""
+    with review.lock:
+        found, name = rewritten(review, asked), asked.into or asked.column
+        _check_count(len(found.rows), count)
+        for text in dict.fromkeys(found.news):
+            review.check_text(name, text, insist=insist)
+        repairs = [found.news[place] for place in found.which.tolist()]
+        return _decide(review, [(row, name) for row in found.rows.tolist()], WRONG, repairs)
+
+
+def _replaced(texts: pa.StringArray, asked: Rewriting) -> pa.StringArray:
+    if not asked.is_pattern:
+        return pc.replace_substring(texts, asked.find, asked.put)
+    matching(texts, asked.find, asked.find)  # or the pattern cannot be read
+    try:
+        return pc.replace_substring_regex(texts, asked.find, asked.put)
+    except pa.ArrowInvalid:
+        raise DecisionError(
+            rf"What is put in may name groups of the pattern as \1, \2 and so on; {asked.put!r} names others."
+        ) from None
+
+
+def _plain(review: Review, name: str, texts: pa.StringArray) -> pa.StringArray:
+    """Texts without their units, and "" for those that only say that a value is missing."""
+    notation = review.notation(name)
+    if notation is None:
+        return texts
+    plain = ["" if notation.is_missing(each) else notation.without_unit(each) for each in texts.to_pylist()]
+    return pa.array(plain, pa.string())
+
+
+# ---------------------------------------------------------------- in common
+
+
+def _not_kept(review: Review, name: str, rows: Rows) -> Rows:
+    """Without the rows in which a person called the value of the column right."""
+    kept = [each.row for each in review.ledger.standing if each.column == name and each.verdict == RIGHT]
+    return np.setdiff1d(rows, kept) if kept else rows
+
+
+def _check_count(found: int, shown: int) -> None:
+    if found != shown:
+        raise DecisionError(f"{shown:,} cells were shown and it would be {found:,} now; look at them again.")
+
+
+def _decide(review: Review, cells: Sequence[Cell], verdict: str, repairs: Sequence[str | None]) -> Step | None:
+    """Let this stand for all cells, as one step; to repair a cell as what it held at first is to call that right."""
+    held = texts_of(review.table, cells)
+    return review.ledger.decide_all(
+        [
+            Decision(*cell, old, RIGHT)
+            if verdict == RIGHT or repair == (old or "")
+            else Decision(*cell, old, WRONG, repair)
+            for cell, old, repair in zip(cells, held, repairs, strict=True)
+        ]
+    )
