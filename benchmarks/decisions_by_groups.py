@@ -2,9 +2,9 @@
 
     CELLMEND_DATA=folder python benchmarks/decisions_by_groups.py hospital beers
 
-The table is cleaned as `cellmend clean` does it. Then somebody who knows the clean table decides on the review page: takes
-what is offered for whole columns, types the patterns below, replaces values, edits single cells, rejects or unticks what is
-right as it is, and accepts all that is left of a column or a group. Each of these is one decision.
+The table is cleaned as `cellmend clean` does it. Then somebody who knows the clean table decides on the review page:
+takes what is offered for whole columns, types the patterns below, replaces values, edits single cells, rejects or
+unticks what is right as it is, and accepts all that is left of a column or a group. Each of these is one decision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cellmend.settings import FDR, Threshold
 TABLES = ("hospital", "beers")
 CLOSE = 1e-6  # numbers that are the same but for their last digits
 TYPED: Mapping[str, Sequence[Rewriting]] = {
-    "hospital": (Rewriting("sample", r"^(\d+)\D+$", r"\1 patients", is_pattern=True),),
+    "hospital": (Rewriting("sample", r"^(\d+) [a-z]+$", r"\1 patients", is_pattern=True),),
     "beers": (
         Rewriting("city", r"^.* ([A-Z]{2})$", r"\1", is_pattern=True, into="state"),
         Rewriting("city", r" [A-Z]{2}$", "", is_pattern=True),
@@ -116,9 +116,8 @@ class Player:
             for pick in self.false(group):
                 self.decide([pick], RIGHT, "lines rejected and cells unticked")
         if at_once < one_by_one:
-            self.decide(
-                [Pick(group.place) for group in self.review.groups(Filter(column=name))], WRONG, "columns accepted"
-            )
+            left = self.review.groups(Filter(column=name))
+            self.decide([Pick(group.place) for group in left], WRONG, "columns accepted")
         else:
             for group in good:
                 self.decide([Pick(group.place)], WRONG, "groups accepted")
@@ -180,9 +179,7 @@ def play(folder: Path, truth: pa.Table, typed: Sequence[Rewriting]) -> Counter[s
         for row in range(truth.num_rows)
     )
     many = ", ".join(f"{count} {what}" for what, count in player.done.most_common())
-    tell(
-        f"  {wrong:,} wrong cells, {player.done.total()} decisions ({many}); {left} cells are wrong in what was written"
-    )
+    tell(f"  {wrong:,} wrong cells, {player.done.total()} decisions ({many}); {left} cells are wrong afterwards")
     return player.done
 
 
