@@ -84,6 +84,11 @@ def press(page: Any, key: str) -> None:
     page.wait_for_function("before => document.querySelector('#card h3').innerText !== before", arg=before)
 
 
+def saved(page: Any) -> None:
+    """All that was decided is acknowledged."""
+    page.wait_for_function("() => document.querySelector('#saving').textContent === ''")
+
+
 def decided(review: Review) -> list[Decision]:
     path = review.results.decisions
     return standing(read_decisions(path)) if path.exists() else []
@@ -92,6 +97,13 @@ def decided(review: Review) -> list[Decision]:
 def view(page: Any, name: str) -> None:
     page.get_by_role("navigation").get_by_role("button", name=name).click()
     page.wait_for_selector(f"#{name.lower()}:not([hidden])")
+
+
+def read(page: Any, review: Review) -> None:
+    """The model is read, and the page knows."""
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#card .news", has_text="New suggestions").wait_for()
 
 
 def notice(page: Any, words: str) -> None:
@@ -118,6 +130,7 @@ def test_cells_are_accepted_and_rejected_by_keyboard(page: Any, review: Review) 
         key, repair = ("a", flag.repair) if flag.repair is not None and not taken else ("r", None)
         press(page, key)
         taken.append(Decision(row, column, flag.value, "wrong" if key == "a" else "right", repair))
+    saved(page)
     assert decided(review) == taken
     assert page.locator("#decided-words").inner_text().startswith("4 decided")
     assert page.evaluate("document.activeElement.id") == "card"
@@ -151,8 +164,7 @@ def test_a_bad_edit_is_told_and_what_was_typed_is_not_lost(page: Any, review: Re
 
 
 def test_a_level_that_is_new_is_saved_only_if_one_insists(page: Any, review: Review) -> None:
-    review.start()
-    wait_for_teacher(review)
+    read(page, review)
     page.locator("#next button", has_text="city").first.click()
     page.locator("#card h3", has_text="city").wait_for()
     page.keyboard.press("e")
@@ -166,8 +178,7 @@ def test_a_level_that_is_new_is_saved_only_if_one_insists(page: Any, review: Rev
 
 
 def test_a_likely_level_is_chosen_with_one_click(page: Any, review: Review) -> None:
-    review.start()
-    wait_for_teacher(review)
+    read(page, review)
     page.locator("#next button", has_text="city").first.click()
     page.locator("#card h3", has_text="city").wait_for()
     own = cell(page)
@@ -205,6 +216,7 @@ def test_undo_takes_back_the_last_decision_and_asks_again(page: Any, review: Rev
     press(page, "r")
     press(page, "u")
     assert cell(page) == first
+    saved(page)
     assert decided(review) == []
     assert page.locator("#undo").is_disabled()
 
@@ -213,6 +225,7 @@ def test_skipping_asks_again_at_the_end(page: Any, review: Review) -> None:
     first = cell(page)
     press(page, "s")
     assert cell(page) != first
+    saved(page)
     assert list(review.skipped) == [first]
 
 
@@ -237,12 +250,10 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
 
 
 def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
-    review.start()
-    wait_for_teacher(review)
-    page.locator("#learn:enabled").wait_for()
-    page.locator("#card .kicker", has_text="Question").wait_for()  # they come first, where nobody has begun yet
+    read(page, review)
     first = cell(page)
     press(page, "r")
+    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first among the cells that follow
     page.keyboard.press("l")
     notice(page, "Learning goes on beside your work")
     dialog = page.get_by_role("dialog")
@@ -252,6 +263,7 @@ def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, revi
     ]
     page.keyboard.press("Escape")
     press(page, "r")
+    saved(page)
     assert first in [each.cell for each in decided(review)]
     assert len(decided(review)) == 2
     assert (review.results.learned / "model.cellmend").is_file()
@@ -265,26 +277,36 @@ def test_two_tabs_neither_lose_nor_double_a_decision(page: Any, review: Review, 
     first = cell(page)
     assert cell(other) == first
     press(page, "r")
-    other.keyboard.press("r")  # the same, by a tab that does not know
-    other.locator("#decided-words", has_text="1 decided").wait_for()
+    press(other, "r")  # the same, by a tab that does not know
+    saved(other)
     assert len(read_decisions(review.results.decisions)) == 1
     second = cell(page)
+    assert cell(other) == second
     press(page, "r")
-    other.locator("#decided-words", has_text="2 decided").wait_for()
-    other.locator("#card h3", has_text=page.locator("#card h3").inner_text()).wait_for()  # it goes on by itself
+    other.locator("#card .news", has_text="Decided in another tab meanwhile").wait_for()
+    assert cell(other) == second  # what is shown stays
+    other.get_by_role("button", name="Go on").click()
+    third = cell(other)
     press(other, "r")
-    page.bring_to_front()
+    saved(other)
     page.locator("#decided-words", has_text="3 decided").wait_for()
-    assert [each.cell for each in decided(review)][:2] == [first, second]
-    assert len(decided(review)) == 3
+    assert [each.cell for each in decided(review)] == [first, second, third]
 
 
 def test_another_decision_by_a_tab_that_does_not_know_is_told_and_not_taken(page: Any, review: Review) -> None:
     row, column = cell(page)
     review.accept((row, column), review.text((row, column)) or "", seen=None, insist=True)
     page.keyboard.press("r")
-    notice(page, "was decided meanwhile")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("was decided meanwhile").wait_for()
+    assert dialog.get_by_role("heading").inner_text() == f"Not saved: row {row}, {column}"
+    page.keyboard.press("Enter")
+    page.locator("#card .verdict", has_text="Decided: wrong, it should be").wait_for()
+    assert cell(page) == (row, column)
     assert [each.verdict for each in decided(review)] == ["wrong"]
+    press(page, "r")  # now that it is known
+    saved(page)
+    assert [each.verdict for each in decided(review)] == ["right"]
 
 
 @pytest.mark.process
@@ -296,10 +318,14 @@ def test_a_server_that_is_killed_loses_nothing(chromium: Any, folder: Path) -> N
         for _ in range(3):
             press(page, "r")
             cells.append(cell(page))
+        saved(page)
         server.kill()
         server.wait()
         page.keyboard.press("r")
         notice(page, "The server does not answer")
+        page.get_by_role("button", name="Show the cell").click()
+        page.locator("#card h3", has_text=f"row {cells[3][0]}").wait_for()
+        assert page.locator("#saving").inner_text() == "1 not saved"
     with served(folder) as (_, address):
         opened(page, address)
         assert page.locator("#decided-words").inner_text().startswith("3 decided")
@@ -315,6 +341,7 @@ def test_an_export_differs_in_the_accepted_cells_only(page: Any, review: Review,
         repair = review.flagged.by_cell[row, column].repair
         press(page, "r" if repair is None else "a")
         accepted |= {} if repair is None else {(row, column): repair}
+    saved(page)
     page.get_by_role("button", name="Export").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("heading", name=f"Exported {len(accepted)} repair").wait_for()

@@ -104,7 +104,7 @@ def test_cells_of_a_line_are_listed_with_their_rows(client: Client) -> None:
 
 
 def test_what_was_decided_of_one_cell_is_repeated_for_the_others(client: Client, review: Review) -> None:
-    client.tell("decide", row=5, column="city", verdict="wrong", repair="Oslo")
+    client.tell("decide", row=5, column="city", value="Oslx", verdict="wrong", repair="Oslo")
     told = client.get("/api/same?row=5&column=city").json()
     assert told == {"count": 3, "value": "Oslx"}
     client.tell("repeat", row=5, column="city", count=3)
@@ -114,15 +114,15 @@ def test_what_was_decided_of_one_cell_is_repeated_for_the_others(client: Client,
 
 def test_a_value_that_was_never_flagged_is_repeated_too(client: Client, review: Review) -> None:
     rows = [row for row, city in enumerate(review.table["city"].to_pylist()) if city == "Rome"]
-    client.tell("decide", row=rows[0], column="city", verdict="wrong", repair="Oslo")
+    client.tell("decide", row=rows[0], column="city", value="Rome", verdict="wrong", repair="Oslo")
     client.tell("repeat", row=rows[0], column="city", count=len(rows) - 1)
     assert texts(review, "city").get("Rome") is None
 
 
 def test_a_value_that_is_right_is_repeated_for_flagged_cells_only(client: Client, review: Review) -> None:
-    client.tell("decide", row=5, column="city", verdict="right")
+    client.tell("decide", row=5, column="city", value="Oslx", verdict="right")
     assert client.get("/api/same?row=5&column=city").json()["count"] == 3
-    client.tell("decide", row=0, column="city", verdict="right")
+    client.tell("decide", row=0, column="city", value=review.text((0, "city")), verdict="right")
     assert client.get("/api/same?row=0&column=city").json()["count"] == 0
 
 
@@ -200,7 +200,7 @@ def test_a_part_of_a_value_fills_gaps_of_another_column(client: Client, review: 
     asked = {"column": "note", "find": r"^.* (\d+)$", "put": r"\1", "is_pattern": True, "into": "city"}
     told = client.post("/api/transform", json={**asked, "count": 1})
     assert told.status_code == 422  # no city is missing
-    client.tell("replace", edits=[{"column": "city", "values": ["Oslx"], "repair": ""}], count=4)
+    client.tell("replace", edits=[{"column": "city", "values": ["Oslx"], "repair": ""}], count=4, insist=True)
     client.tell("transform", **asked, count=4)
     assert [review.ledger.of((row, "city")).repair for row in (5, 6)] == ["5", "6"]  # type: ignore[union-attr]
 

@@ -37,7 +37,8 @@ def with_repair(review: Review) -> Flag:
 
 
 def where(flag: Flag) -> dict[str, Any]:
-    return {"row": flag.row, "column": flag.column}
+    """The cell, as it is shown."""
+    return {"row": flag.row, "column": flag.column, "value": flag.value}
 
 
 def ask(client: Client, question: str, **asked: Any) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def test_the_tally_is_after_every_step_what_a_new_count_says(review: Review) -> 
     step = review.accept(flag.cell, flag.repair, seen=None)
     check()
     review.keep((150, "city"), seen=None)
-    review.withdraw((150, "city"))
+    review.withdraw((150, "city"), seen=review.ledger.of((150, "city")))
     check()
     last = review.flagged.flags[-1]
     bulk = review.decide_alike(last.cell, "cause", "right", len(review.open_alike(last, "cause")))
@@ -159,7 +160,8 @@ def test_a_cell_that_is_not_there_cannot_be_decided(review: Review, cell: tuple[
 
 @pytest.mark.parametrize("asked", [{"row": -1}, {"row": "x"}, {"row": True}, {"verdict": "maybe"}, {"repair": 5}])
 def test_what_is_asked_wrongly_is_refused_in_a_sentence(client: Client, review: Review, asked: dict[str, Any]) -> None:
-    answer = client.post("/api/decide", json={"row": 0, "column": "width", "verdict": "wrong", **asked})
+    shown = {"row": 0, "column": "width", "value": review.text((0, "width"))}
+    answer = client.post("/api/decide", json={**shown, "verdict": "wrong", **asked})
     assert answer.status_code == 422
     assert answer.json()["error"].endswith(".")
     assert review.ledger.standing == []
@@ -308,7 +310,7 @@ def test_an_export_has_accepted_repairs_only_and_the_other_bytes_as_they_were(cl
     accepted, kept = flags[0], flags[1]
     client.tell("decide", **where(accepted), verdict="wrong", repair=accepted.repair)
     client.tell("decide", **where(kept), verdict="right")
-    client.tell("decide", row=0, column="length", verdict="wrong", repair=" 99.9 ")
+    client.tell("decide", row=0, column="length", value=review.text((0, "length")), verdict="wrong", repair=" 99.9 ")
     assert client.tell("export")["fixes"] == 2
     before = review.results.source.csv
     assert before is not None

@@ -21,6 +21,9 @@ from cellmend.findings.groups import Group, grouped
 from cellmend.review.ledger import Cell
 from cellmend.table.causes.named import UNLIKE_ROW
 
+LIKENESSES = ("value", "cause")
+Likeness = tuple[str | None, ...]  # the column, with a value and its repair, or with a cause
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
@@ -104,14 +107,15 @@ class Flagged:
 
     def alike(self, flag: Flag, by: str) -> list[Flag]:
         """Those of its column with the same value and repair (by "value"), or of the same cause (by "cause")."""
-        return self._groups[by].get(_likeness(flag, by), [])
+        return self.kinds.get(likeness(flag, by), [])
 
     @cached_property
-    def _groups(self) -> Mapping[str, Mapping[tuple[Any, ...], list[Flag]]]:
-        found: dict[str, dict[tuple[Any, ...], list[Flag]]] = {by: {} for by in LIKENESSES}
+    def kinds(self) -> Mapping[Likeness, list[Flag]]:
+        """Those that are alike, by what they have in common."""
+        found: dict[Likeness, list[Flag]] = {}
         for flag in self.flags:
-            for by, groups in found.items():
-                groups.setdefault(_likeness(flag, by), []).append(flag)
+            for by in LIKENESSES:
+                found.setdefault(likeness(flag, by), []).append(flag)
         return found
 
     def merged(self, others: Iterable[Flag]) -> Flagged:
@@ -120,10 +124,8 @@ class Flagged:
         return Flagged(sorted(joined.values(), key=lambda flag: -flag.suspicion))
 
 
-LIKENESSES = ("value", "cause")
-
-
-def _likeness(flag: Flag, by: str) -> tuple[Any, ...]:
+def likeness(flag: Flag, by: str) -> Likeness:
+    """What cells like this one have in common."""
     return (flag.column, flag.value, flag.repair) if by == "value" else (flag.column, flag.cause)
 
 

@@ -16,7 +16,7 @@ from cellmend.review.clusters import clusters, pairs_of
 from cellmend.review.flagged import Flag
 from cellmend.review.ledger import Cell, Step
 from cellmend.review.limits import matching
-from cellmend.review.review import Review
+from cellmend.review.review import Review, UnusualError
 from cellmend.review.rows import Filter, texts_of
 
 Rows = NDArray[np.int64]
@@ -81,7 +81,7 @@ def edit_line(review: Review, pick: Pick, wanted: Filter, repair: str, *, count:
         cells = [each.cell for each in picked(review, [pick], wanted, RIGHT)]
         _check_count(len(cells), count)
         for name in {name for _, name in cells}:
-            review.check_text(name, repair, insist=insist)
+            _check_target(review, name, repair, insist=insist)
         return _decide(review, cells, WRONG, [repair] * len(cells))
 
 
@@ -101,7 +101,7 @@ def edit_values(review: Review, edits: Sequence[Edit], *, count: int, insist: bo
         rows = [cells_to_edit(review, edit) for edit in edits]
         _check_count(sum(map(len, rows)), count)
         for edit in edits:
-            review.check_text(edit.column, edit.repair, insist=insist)
+            _check_target(review, edit.column, edit.repair, insist=insist)
         cells = [(row, edit.column) for edit, own in zip(edits, rows, strict=True) for row in own.tolist()]
         repairs = [edit.repair for edit, own in zip(edits, rows, strict=True) for _ in own]
         return _decide(review, cells, WRONG, repairs)
@@ -241,6 +241,12 @@ def _not_kept(review: Review, name: str, rows: Rows) -> Rows:
     return np.setdiff1d(rows, kept) if kept else rows
 
 
+def _check_target(review: Review, name: str, text: str, *, insist: bool) -> None:
+    if text == "" and not insist:
+        raise UnusualError(f"Nothing stands there now. Save these cells of {name} as empty?")
+    review.check_text(name, text, insist=insist)
+
+
 def _check_count(found: int, shown: int) -> None:
     if found != shown:
         raise DecisionError(f"{shown:,} cells were shown and it would be {found:,} now; look at them again.")
@@ -249,11 +255,22 @@ def _check_count(found: int, shown: int) -> None:
 def _decide(review: Review, cells: Sequence[Cell], verdict: str, repairs: Sequence[str | None]) -> Step | None:
     """Let this stand for all cells, as one step; to repair a cell as what it held at first is to call that right."""
     held = texts_of(review.table, cells)
-    return review.ledger.decide_all(
-        [
-            Decision(*cell, old, RIGHT)
-            if verdict == RIGHT or repair == (old or "")
-            else Decision(*cell, old, WRONG, repair)
-            for cell, old, repair in zip(cells, held, repairs, strict=True)
-        ]
-    )
+    decisions = [
+        Decision(*cell, old, RIGHT)
+        if verdict == RIGHT or repair == (old or "")
+        else Decision(*cell, old, WRONG, repair, _is_edited(review, cell, repair))
+        for cell, old, repair in zip(cells, held, repairs, strict=True)
+    ]
+    return review.ledger.decide_all(decisions, _named(cells))
+
+
+def _is_edited(review: Review, cell: Cell, repair: str | None) -> bool | None:
+    flag = review.flagged.get(cell)
+    return None if repair is None else flag is None or flag.repair != repair
+
+
+def _named(cells: Sequence[Cell]) -> str:
+    """A step for a sentence."""
+    names = list(dict.fromkeys(name for _, name in cells))
+    many = f"{len(cells):,} cell{'' if len(cells) == 1 else 's'}"
+    return f"{many} of {names[0]}" if len(names) == 1 else f"{many} of {len(names)} columns"
