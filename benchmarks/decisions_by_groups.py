@@ -26,7 +26,7 @@ from cellmend.files.formats import read_file
 from cellmend.jobs import Cleaning, clean
 from cellmend.review.groups import OpenGroup
 from cellmend.review.ledger import Cell
-from cellmend.review.many import Edit, Pick, Rewriting, cells_to_edit, decide_groups, edit_values, rewrite, rewritten
+from cellmend.review.many import Edit, Pick, Rewriting, decide_groups, edit_values, rewrite, rewritten, rows_of
 from cellmend.review.results import open_results
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter, text_of
@@ -84,7 +84,7 @@ class Player:
         news = [found.news[place] for place in found.which.tolist()]
         cells = [(row, name) for row in found.rows.tolist()]
         if cells and all(same(new, self.meant(cell)) for cell, new in zip(cells, news, strict=True)):
-            rewrite(self.review, asked, count=len(cells), insist=True)
+            rewrite(self.review, asked, count=len(cells))
             self.done[what] += 1
 
     def replace_values(self) -> None:
@@ -96,7 +96,7 @@ class Player:
                 values[cell[1], self.holds(cell)].append(cell)
         for (name, value), cells in values.items():
             edit = Edit(name, (value, None) if value == "" else (value,), self.meant(cells[0]))
-            rows = cells_to_edit(self.review, edit).tolist()
+            rows = rows_of(self.review, edit).tolist()
             if len(rows) > 1 and all(same(edit.repair, self.meant((row, name))) for row in rows):
                 edit_values(self.review, [edit], count=len(rows), insist=True)
                 self.done["values replaced"] += 1

@@ -137,3 +137,21 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             yield server, re.findall(r"http://\S+", server.stderr.readline())[0]
         finally:
             server.kill()
+
+
+@contextmanager
+def watched(chromium: Any, address: str, **options: Any) -> Iterator[Any]:
+    """A new page; at the end no script must have failed in it, and nothing come from elsewhere."""
+    context = chromium.new_context(**options)
+    page = context.new_page()
+    troubles: list[str] = []
+    requests: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.on("console", lambda message: troubles.append(message.text) if "status of 4" not in message.text else None)
+    page.on("request", lambda request: requests.append(request.url))
+    yield page
+    assert troubles == []
+    base = address.partition("?")[0]
+    assert [url for url in requests if not url.startswith((base, f"blob:{base.rstrip('/')}"))] == []
+    context.close()

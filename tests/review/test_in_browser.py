@@ -66,7 +66,7 @@ def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterato
 
 
 def opened(page: Any, address: str) -> Any:
-    page.goto(address)
+    page.goto(f"{address}#decide")
     page.wait_for_selector("html[data-ready]")
     return page
 
@@ -95,7 +95,7 @@ def decided(review: Review) -> list[Decision]:
 
 
 def view(page: Any, name: str) -> None:
-    page.get_by_role("navigation").get_by_role("button", name=name).click()
+    page.locator(f".view[data-view={name.lower()}]").click()
     page.wait_for_selector(f"#{name.lower()}:not([hidden])")
 
 

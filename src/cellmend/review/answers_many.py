@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from cellmend.errors import DecisionError
 from cellmend.review.answers import Answer, cell_of, done, filter_of, mapping, verdict_of, whole
@@ -14,7 +16,6 @@ from cellmend.review.many import (
     Edit,
     Pick,
     Rewriting,
-    cells_to_edit,
     decide_groups,
     decide_same,
     edit_line,
@@ -25,6 +26,8 @@ from cellmend.review.many import (
     spellings,
 )
 from cellmend.review.review import Review
+from cellmend.review.rows import texts
+from cellmend.table.causes.named import MEANINGS
 
 MOST_GROUPS = 20  # sent at once
 FIRST_LINES = 4  # of a group, that are sent with it
@@ -62,8 +65,7 @@ def line(review: Review, asked: Mapping[str, Any]) -> Any:
     own, start = _group_of(review, asked), whole(asked, "start", 0)
     found = [each for each in own.lines if each.place == whole(asked, "line")] if own else []
     cells = found[0].cells if found else []
-    listed = [_cell(each) for each in cells[start : start + MOST_LINES]]
-    return {"total": len(cells), "cells": listed}
+    return {"total": len(cells), "cells": _in_rows(review, cells[start : start + MOST_LINES])}
 
 
 def values(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -78,6 +80,7 @@ def values(review: Review, asked: Mapping[str, Any]) -> Any:
         "total": len(kept),
         "different": len(found.common),
         "cells": int(found.counts[kept].sum()),
+        "largest": int(found.counts.max()) if len(found.counts) else 0,
         "start": start,
         "values": [
             {"value": value, "count": count, "repair": proposed.get(value or "")}
@@ -109,18 +112,13 @@ def same(review: Review, asked: Mapping[str, Any]) -> Any:
     return {"count": len(same_as(review, own)), "value": review.text(own)}
 
 
-def editable(review: Review, asked: Mapping[str, Any]) -> Any:
-    """How many cells replacing a value would change."""
-    edit = Edit(str(asked.get("column")), (asked.get("value"),), str(asked.get("repair", "")))
-    return {"count": len(cells_to_edit(review, edit))}
-
-
 def _group(found: OpenGroup) -> Any:
     cells = found.cells
     return {
         "place": found.place,
         "column": found.column,
         "cause": found.cause,
+        "meaning": MEANINGS.get(found.cause, ""),
         "cells": len(cells),
         "values": len({each.value for each in cells}),
         "repaired": _repaired(cells),
@@ -144,6 +142,17 @@ def _line(found: OpenLine) -> Any:
 
 def _cell(flag: Flag) -> Any:
     return {"row": flag.row, "value": flag.value, "repair": flag.repair, "reason": flag.reason}
+
+
+def _in_rows(review: Review, flags: Sequence[Flag]) -> list[Any]:
+    """Cells with their whole texts, and the other cells of their rows."""
+    rows = texts(review.table, np.array([flag.row for flag in flags], dtype=np.int64))
+    return [_in_row(review, flag, row) for flag, row in zip(flags, rows, strict=True)]
+
+
+def _in_row(review: Review, flag: Flag, row: Sequence[str | None]) -> Any:
+    others = [pair for pair in zip(review.table.column_names, row, strict=True) if pair[0] != flag.column]
+    return {**_cell(flag), "text": review.text(flag.cell), "others": others}
 
 
 def _repaired(cells: Any) -> int:
@@ -180,8 +189,7 @@ def replace(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def transform(review: Review, asked: Mapping[str, Any]) -> Any:
     """Rewrite all values of a column."""
-    count, insist = whole(asked, "count"), asked.get("insist") is True
-    return done(review, rewrite(review, rewriting_of(asked), count=count, insist=insist))
+    return done(review, rewrite(review, rewriting_of(asked), count=whole(asked, "count")))
 
 
 def repeat(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -190,7 +198,7 @@ def repeat(review: Review, asked: Mapping[str, Any]) -> Any:
 
 
 MANY_QUESTIONS: dict[str, Answer] = {
-    each.__name__: each for each in (groups, lines, line, values, clusters, preview, same, editable)
+    each.__name__: each for each in (groups, lines, line, values, clusters, preview, same)
 }
 MANY_DEEDS: dict[str, Answer] = {each.__name__: each for each in (group, edit, replace, transform, repeat)}
 

@@ -39,15 +39,20 @@ class OpenGroup:
 
 
 def open_groups(flagged: Flagged, ledger: Ledger, wanted: Filter) -> list[OpenGroup]:
-    """The groups with cells that are open and that a filter keeps, those with the most cells first."""
+    """The groups with cells that are open and that a filter keeps, those with the most repairs first."""
     found = []
     for place, group in enumerate(flagged.groups):
         if wanted.column in ("", group.column) and wanted.cause in ("", group.cause):
             still = ((at, line, _open(line.cells, ledger, wanted.text)) for at, line in enumerate(group.lines))
             lines = [OpenLine(at, line.rewriting, cells) for at, line, cells in still if cells]
-            lines.sort(key=lambda own: -len(own.cells))
+            lines.sort(key=lambda line: _rank(line.cells))
             found += [OpenGroup(place, group.column, group.cause, lines)] if lines else []
-    return sorted(found, key=lambda group: -sum(len(line.cells) for line in group.lines))
+    return sorted(found, key=lambda group: _rank(group.cells))
+
+
+def _rank(cells: Sequence[Flag]) -> tuple[int, int]:
+    """What has the most repairs comes first: it is decided soonest."""
+    return -sum(each.repair is not None for each in cells), -len(cells)
 
 
 def _open(cells: Sequence[Flag], ledger: Ledger, text: str) -> list[Flag]:

@@ -88,20 +88,20 @@ def edit_line(review: Review, pick: Pick, wanted: Filter, repair: str, *, count:
 # ---------------------------------------------------------------- values of a column
 
 
-def cells_to_edit(review: Review, edit: Edit) -> Rows:
-    """The rows in which a column holds one of these values; what a person called right stays."""
-    review.check_column(edit.column)
-    values = tuple(each for each in edit.values if each != edit.repair)
-    return _not_kept(review, edit.column, review.values(edit.column).rows(values))
+def rows_of(review: Review, edit: Edit) -> Rows:
+    """The rows in which a column holds one of these values now."""
+    return review.values(edit.column).rows([each for each in edit.values if each != edit.repair])
 
 
 def edit_values(review: Review, edits: Sequence[Edit], *, count: int, insist: bool) -> Step | None:
-    """Replace values wherever they stand, as one step; `count` is how many cells were shown."""
+    """Replace values wherever they stand, but where a person called them right, as one step; `count` is how many cells
+    were shown to hold them."""
     with review.lock:
-        rows = [cells_to_edit(review, edit) for edit in edits]
-        _check_count(sum(map(len, rows)), count)
+        held = [rows_of(review, edit) for edit in edits]
+        _check_count(sum(map(len, held)), count)
         for edit in edits:
             _check_target(review, edit.column, edit.repair, insist=insist)
+        rows = [_not_kept(review, edit.column, own) for edit, own in zip(edits, held, strict=True)]
         cells = [(row, edit.column) for edit, own in zip(edits, rows, strict=True) for row in own.tolist()]
         repairs = [edit.repair for edit, own in zip(edits, rows, strict=True) for _ in own]
         return _decide(review, cells, WRONG, repairs)
@@ -200,13 +200,13 @@ def rewritten(review: Review, asked: Rewriting) -> Rewritten:
     return Rewritten(rows, olds, news, counts[changed].tolist(), where[values.places[rows]])
 
 
-def rewrite(review: Review, asked: Rewriting, *, count: int, insist: bool) -> Step | None:
-    """Rewrite all values of a column, as one step; `count` is how many cells were shown."""
+def rewrite(review: Review, asked: Rewriting, *, count: int) -> Step | None:
+    """Rewrite all values of a column, as one step; `count` is how many cells were shown, with what they become."""
     with review.lock:
         found, name = rewritten(review, asked), asked.into or asked.column
         _check_count(len(found.rows), count)
         for text in dict.fromkeys(found.news):
-            review.check_text(name, text, insist=insist)
+            review.check_text(name, text, insist=True)
         repairs = [found.news[place] for place in found.which.tolist()]
         return _decide(review, [(row, name) for row in found.rows.tolist()], WRONG, repairs)
 
@@ -254,6 +254,8 @@ def _check_count(found: int, shown: int) -> None:
 
 def _decide(review: Review, cells: Sequence[Cell], verdict: str, repairs: Sequence[str | None]) -> Step | None:
     """Let this stand for all cells, as one step; to repair a cell as what it held at first is to call that right."""
+    if not cells:
+        return None
     held = texts_of(review.table, cells)
     decisions = [
         Decision(*cell, old, RIGHT)
@@ -270,7 +272,7 @@ def _is_edited(review: Review, cell: Cell, repair: str | None) -> bool | None:
 
 
 def _named(cells: Sequence[Cell]) -> str:
-    """A step for a sentence."""
+    """What a step is about, for a sentence."""
     names = list(dict.fromkeys(name for _, name in cells))
     many = f"{len(cells):,} cell{'' if len(cells) == 1 else 's'}"
     return f"{many} of {names[0]}" if len(names) == 1 else f"{many} of {len(names)} columns"

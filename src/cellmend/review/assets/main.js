@@ -2,33 +2,39 @@
 import { ask, download } from "./api.js";
 import * as columns from "./columns.js";
 import * as decide from "./decide.js";
+import * as groups from "./groups.js";
+import * as same from "./same.js";
 import { apart, byId, counted, el, isTyping, notify, number, openDialog, plain, told } from "./dom.js";
 import * as outbox from "./outbox.js";
 import { onChange, readState, refresh, state } from "./state.js";
 import * as table from "./table.js";
+import * as values from "./values.js";
 
-const VIEWS = ["decide", "table", "columns"];
+const VIEWS = { groups, decide, table, values, columns }; // in the order of their keys
 const PULSE = 2000; // milliseconds between looks at what others did
 const QUICK_PULSE = 400; // while something is learned
 const KEYS = [
   ["A", "accept the proposed repair"], ["R", "the value is right: keep it"], ["E", "edit: type what it should be"],
   ["W", "wrong, but not known what it should be"], ["S", "skip: asked again at the end"], ["B", "decide about all like this one"],
-  ["U", "undo the last step"], ["L", "learn from the decisions"], ["1 2 3", "Decide, Table, Columns"],
+  ["U", "undo the last step"], ["L", "learn from the decisions"], ["M", "the same for the other cells with the value that was just decided"],
+  ["1 2 3 4 5", "Groups, Cells, Table, Values, Columns"],
+  ["↑ ↓ Space", "in the groups: move, tick; A, R and E count for what is ticked, else for the line; Enter looks inside"],
   ["N P", "in the table: next and previous flagged cell"], ["← ↑ → ↓", "in the table: move; Enter goes to the cell's card"],
 ];
 
-let view = "decide";
+let view = "groups";
 
 // ---------------------------------------------------------------- views
 
 async function open(name) {
   view = name;
-  for (const each of VIEWS) byId(each).hidden = each !== name;
+  for (const each of Object.keys(VIEWS)) byId(each).hidden = each !== name;
+  history.replaceState(null, "", `#${name}`);
   for (const button of document.querySelectorAll(".view")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
-  await { decide, table, columns }[name].open();
+  await VIEWS[name].open();
 }
 
 const guarded = (work) => work.catch((error) => notify(error.message, true));
@@ -114,12 +120,20 @@ function changeLine({ what, row, column, value, before, after }) {
 async function undo() {
   const last = outbox.lastStep() ?? state.undo;
   if (!last) return notify("There is nothing to undo.");
-  const isAboutColumns = last.about === "columns";
-  if (isAboutColumns !== (view === "columns")) { // nothing that is not in sight is taken back
-    await open(isAboutColumns ? "columns" : "decide");
+  const home = homeOf(last);
+  if (home !== view) { // nothing that is not in sight is taken back
+    await open(home);
     return notify(told`The last step was ${last.what}. Undo once more takes it back.`);
   }
-  return { decide, table, columns }[view].undo(takeBack(last));
+  return VIEWS[view].undo(takeBack(last));
+}
+
+// The view in which a step is taken back: this one, if it shows what comes of it.
+function homeOf({ about }) {
+  if (about === "columns") return about;
+  const isOfMany = about === "groups" || about === "values";
+  const showsIt = isOfMany ? ["groups", "values"] : ["groups", "values", "decide", "table"];
+  return showsIt.includes(view) ? view : isOfMany ? about : "decide";
 }
 
 // Take back the last step, of this page or of before: its cell, and a promise that is kept once the server knows.
@@ -162,13 +176,14 @@ byId("help").addEventListener("click", showKeys);
 document.addEventListener("keydown", (event) => {
   if (isTyping(event) || byId("dialog").open) return;
   if (event.key.length === 1 && !keysCount()) return;
-  const others = { u: undo, l: learn, 1: () => open("decide"), 2: () => open("table"), 3: () => open("columns") };
+  const others = { u: undo, l: learn, m: same.take };
+  Object.keys(VIEWS).forEach((name, place) => { others[place + 1] = () => open(name); });
   const other = others[event.key.toLowerCase()];
   if (other && !event.repeat) {
     event.preventDefault();
-    guarded(other());
+    guarded(Promise.resolve(other()));
   } else if (event.key === "?") showKeys();
-  else if (view !== "columns") (view === "decide" ? decide : table).press(event);
+  else VIEWS[view].press?.(event);
 });
 
 // ---------------------------------------------------------------- what others did meanwhile
@@ -186,7 +201,7 @@ async function pulse() {
       refresh(await ask("pulse"));
       const isNews = state.version !== before.version || state.is_read !== before.isRead;
       if (isNews) await readState();
-      if (isNews || (view === "decide" && decide.isEmpty())) await { decide, table, columns }[view].look();
+      if (isNews || (view === "decide" && decide.isEmpty())) await VIEWS[view].look();
     }
   } catch (error) {
     notify(error.message, true);
@@ -196,6 +211,7 @@ async function pulse() {
 
 document.addEventListener("visibilitychange", () => document.hidden || pulseSoon(0));
 
-await guarded(readState().then(() => open("decide")));
+values.onRows((column, value) => guarded(open("table").then(() => table.showHolding(column, value))));
+await guarded(readState().then(() => open(location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "groups")));
 document.documentElement.dataset.ready = "yes";
 pulseSoon(QUICK_PULSE);
