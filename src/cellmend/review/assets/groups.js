@@ -83,7 +83,7 @@ function groupItem(group) {
   const lengthenIt = () => guarded(lengthen(group).then(() => { lengthened.set(group.place, group.lines.length); draw(); }));
   return el("li", { className: "group" },
     el("div", { className: "group-head", tabIndex: 0, "data-at": key },
-      box, el("h3", {}, apart(group.column), " ", el("small", { title: group.meaning }, `${group.cause}: ${counted(group.cells, "cell")}, ${counted(group.values, "value")}`)),
+      box, el("h3", {}, apart(group.column), " ", el("small", {}, `${group.meaning ? `${group.cause} (${group.meaning})` : group.cause} · ${counted(group.cells, "cell")}, ${counted(group.values, "value")}`)),
       el("div", { className: "ways" }, ...ways([{ group: group.place }], group, `${group.column}, ${group.cause}`))),
     el("ul", { className: "lines" }, ...group.lines.map((line) => lineItem(group, line))),
     more ? el("button", { type: "button", className: "quietly more", onclick: lengthenIt }, `${counted(more, "more line")}`) : null);
@@ -104,7 +104,7 @@ function lineItem(group, line) {
     "aria-label": `${plain(first.value)}, ${counted(line.cells, "cell")}`, onchange: () => tick(key, box.checked),
   });
   const lookIn = el("button", { type: "button", className: "quietly look", "aria-expanded": opened.has(key) ? "true" : "false", onclick: () => lookInside(group, line) }, opened.has(key) ? "Close" : "Look inside");
-  const edit = line.rewriting ? null : el("button", { type: "button", className: "quietly", "data-deed": "edit", onclick: () => editLine(group, line) }, "Edit");
+  const edit = el("button", { type: "button", className: "quietly", "data-deed": "edit", disabled: line.rewriting !== "", onclick: () => editLine(group, line) }, "Edit");
   const item = el("li", { className: "line-of" },
     el("div", { className: "line-head", tabIndex: 0, "data-at": key },
       box, el("div", { className: "change" }, ...change(line)),
@@ -123,9 +123,11 @@ function change({ rewriting, first, repaired }) {
   return rewriting ? [el("b", {}, apart(rewriting)), " ", el("small", {}, "such as ", ...pair)] : pair;
 }
 
+const sure = (share) => (share >= 0.995 ? "over 99 %" : percent(share)); // nothing is certain
+
 function sureness({ suspicion, repair_probability: chance, repaired, first }) {
-  const sure = `${percent(suspicion)} suspicion`;
-  return el("small", { title: `For example row ${number(first.row)}: ${first.reason}` }, repaired ? `${sure}, repair ${percent(chance)}` : sure);
+  const words = `${sure(suspicion)} suspicion`;
+  return el("small", { title: `For example row ${number(first.row)}: ${first.reason}` }, repaired ? `${words}, repair ${sure(chance)}` : words);
 }
 
 // ---------------------------------------------------------------- what is ticked
