@@ -5,7 +5,6 @@ Needs the package playwright and a Chromium, of the system or from `playwright i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,20 @@ import pytest
 from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.files.formats import read_file
 from cellmend.review.review import Review
-from tests.review.conftest import HOSTILE, ROWS, served, wait_for_teacher
+from tests.review.conftest import (
+    HOSTILE,
+    ROWS,
+    cell,
+    decided,
+    notice,
+    opened,
+    press,
+    read,
+    saved,
+    served,
+    view,
+    wait_for_teacher,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -44,70 +56,6 @@ CONTRASTS = """() => {
   }
   return bad;
 }"""
-
-
-@pytest.fixture
-def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The open page; at the end no script must have failed in it, and nothing come from elsewhere."""
-    context = chromium.new_context(**getattr(request, "param", {}))
-    page = context.new_page()
-    troubles: list[str] = []
-    requests: list[str] = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("dialog", lambda dialog: troubles.append(dialog.message))
-    page.on("console", lambda message: troubles.append(message.text) if "status of 4" not in message.text else None)
-    page.on("request", lambda request: requests.append(request.url))
-    opened(page, address)
-    yield page
-    assert troubles == []
-    base = address.partition("?")[0]
-    assert [url for url in requests if not url.startswith((base, f"blob:{base.rstrip('/')}"))] == []
-    context.close()
-
-
-def opened(page: Any, address: str) -> Any:
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]")
-    return page
-
-
-def cell(page: Any) -> tuple[int, str]:
-    """The cell that is asked about."""
-    name, _, row = page.locator("#card h3").inner_text().rpartition(" row ")
-    return int(row.replace(",", "")), name
-
-
-def press(page: Any, key: str) -> None:
-    """A key that decides; then the next cell is there."""
-    before = page.locator("#card h3").inner_text()
-    page.keyboard.press(key)
-    page.wait_for_function("before => document.querySelector('#card h3').innerText !== before", arg=before)
-
-
-def saved(page: Any) -> None:
-    """All that was decided is acknowledged."""
-    page.wait_for_function("() => document.querySelector('#saving').textContent === ''")
-
-
-def decided(review: Review) -> list[Decision]:
-    path = review.results.decisions
-    return standing(read_decisions(path)) if path.exists() else []
-
-
-def view(page: Any, name: str) -> None:
-    page.get_by_role("navigation").get_by_role("button", name=name).click()
-    page.wait_for_selector(f"#{name.lower()}:not([hidden])")
-
-
-def read(page: Any, review: Review) -> None:
-    """The model is read, and the page knows."""
-    review.start()
-    wait_for_teacher(review)
-    page.locator("#card .news", has_text="New suggestions").wait_for()
-
-
-def notice(page: Any, words: str) -> None:
-    page.locator("#notice").filter(has_text=words).wait_for()
 
 
 # ---------------------------------------------------------------- deciding
@@ -250,10 +198,12 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
 
 
 def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
-    read(page, review)
+    review.start()
+    wait_for_teacher(review)
+    opened(page, page.url)
+    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first
     first = cell(page)
     press(page, "r")
-    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first among the cells that follow
     page.keyboard.press("l")
     notice(page, "Learning goes on beside your work")
     dialog = page.get_by_role("dialog")
