@@ -203,6 +203,7 @@ async function choose(cell) {
   byId("panel").classList.toggle("empty", !cell);
   panel.clear(el("p", { className: "quiet" }, cell ? "…" : "Choose a cell, or press N for the next flagged one."));
   if (cell) reveal();
+  if (cell && getComputedStyle(panel.place).position === "fixed") grid.scrollIntoView({ block: "start" }); // above the sheet
   draw();
   if (cell) await fetchChosen().catch((error) => notify(error.message, true));
 }
