@@ -72,6 +72,7 @@ export async function reload({ fromTop = false } = {}) {
   }
   spacer.style.height = `${Math.min(total * ROW, TALLEST)}px`;
   spacer.style.width = `${lefts.at(-1)}px`;
+  head.style.width = body.style.width = `max(100%, ${lefts.at(-1)}px)`; // so that the numbers of rows stay in sight
   grid.setAttribute("aria-rowcount", total + 1);
   grid.setAttribute("aria-colcount", state.columns.length + 1);
   byId("shown").textContent = total === state.rows ? `${counted(total, "row")}` : `${number(total)} of ${counted(state.rows, "row")}`;
