@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.review.review import Review
-from tests.review.conftest import wait_for_teacher, watched
+from tests.review.conftest import decided, notice, wait_for_teacher
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -19,17 +17,11 @@ WIDE_AND_NARROW = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The page as it opens."""
-    with watched(chromium, address, **getattr(request, "param", {})) as page:
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]")
-        yield page
-
-
-def decided(review: Review) -> list[Decision]:
-    path = review.results.decisions
-    return standing(read_decisions(path)) if path.exists() else []
+def page(page: Any, address: str) -> Any:
+    """The page as it opens, with groups."""
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
 
 
 def rows(review: Review) -> list[int]:
@@ -41,10 +33,6 @@ def line(page: Any, value: str) -> Any:
     page.get_by_label("Text in a value").first.fill(value)
     page.wait_for_function("() => document.querySelectorAll('#group-list .group').length === 1")
     return page.locator("#group-list .line-of").filter(has_text=value)
-
-
-def notice(page: Any, words: str) -> None:
-    page.locator("#notice").filter(has_text=words).wait_for()
 
 
 def values_of(page: Any, column: str) -> None:

@@ -243,7 +243,7 @@ def _not_kept(review: Review, name: str, rows: Rows) -> Rows:
 
 def _check_target(review: Review, name: str, text: str, *, insist: bool) -> None:
     if text == "" and not insist:
-        raise UnusualError(f"Nothing stands there now. Save these cells of {name} as empty?")
+        raise UnusualError(f"Nothing is typed. Save these cells of {name} as empty?")
     review.check_text(name, text, insist=insist)
 
 

@@ -219,8 +219,7 @@ class Review:
         if edited is None:
             flag = self.flagged.get(cell)
             edited = flag is None or flag.repair != repair
-        if edited:
-            self.check_edit(cell, repair, insist=insist)
+        self.check_edit(cell, repair, insist=insist or not edited)
         return self._decide(Decision(*cell, self.text(cell), WRONG, repair, edited), seen)
 
     def keep(self, cell: Cell, *, seen: Decision | None) -> Step | None:
@@ -272,7 +271,7 @@ class Review:
         if flag is None or text != flag.repair:
             self.check_text(cell[1], text, insist=insist)
             if text == "" and not insist and self.text(cell):
-                raise UnusualError(f"Nothing stands there now. Save {cell[1]} of row {cell[0]} as empty?")
+                raise UnusualError(f"Nothing is typed. Save {cell[1]} of row {cell[0]} as empty?")
 
     def check_text(self, name: str, text: str, *, insist: bool) -> None:
         """Refuse a text that cannot stand in a column, and, unless the person insists, one that never did."""
