@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
-from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
+from cellmend.patch import Fix, fixes_of, recipe_of, typed, write_fixed, write_patch
 from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
 from cellmend.review.groups import OpenGroup, open_groups
@@ -425,9 +425,11 @@ class Review:
     # ------------------------------------------------------------ what comes out
 
     def export(self) -> Sequence[Fix]:
-        """Write the table with accepted repairs only, and the patch; the decisions are there already."""
+        """Write the table with accepted repairs only, the patch and the recipe; the decisions are there already."""
         with self.lock:
             fixes = fixes_of(self.ledger.standing, self.table)
         write_fixed(self.results.source, self.results.reviewed, fixes)
         write_patch(self.results.patch, fixes)
+        replaced, single = recipe_of(fixes, self.table)
+        write_patch(self.results.recipe, [*replaced, *single])
         return fixes

@@ -154,6 +154,7 @@ async function exportAll() {
   const lines = Object.entries({
     table: "the table with accepted repairs only; everything else as it was",
     patch: "the repairs, for cellmend apply on a newer copy",
+    recipe: "values that were replaced wherever they stood, and single repairs, for cellmend apply on next month's file",
     decisions: "all decisions, for cellmend clean --decisions",
   }).map(([what, words]) => el("li", {}, el("b", {}, done.files[what]), ` ${words} `,
     el("button", { type: "button", onclick: () => guarded(download(what, done.files[what])) }, "Download")));
