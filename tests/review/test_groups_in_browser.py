@@ -89,7 +89,7 @@ def test_what_is_ticked_is_decided_as_one_step(page: Any, review: Review) -> Non
 def test_inside_a_line_single_cells_are_unticked(page: Any, review: Review) -> None:
     own = line(page, "Oslx")
     own.get_by_role("button", name="Look inside").click()
-    assert own.locator(".inside-cell").filter(has_text="P0006").count() == 1  # the row around it
+    own.locator(".inside-cell").filter(has_text="P0006").wait_for()  # the row around it
     own.get_by_label("Row 6").uncheck()
     own.get_by_role("button", name="Accept 3").click()
     notice(page, "Accepted 3 repairs")
@@ -273,3 +273,19 @@ def test_what_is_being_typed_stays_whatever_else_is_done(page: Any, review: Revi
     assert field.input_value() == "Osl"
     field.press("Escape")
     assert own.locator("form").count() == 0
+
+
+def test_one_goes_back_to_an_earlier_step(page: Any, review: Review) -> None:
+    line(page, "Oslx").get_by_role("button", name="Accept 4").click()
+    notice(page, "Accepted 4 repairs")
+    line(page, "Limq").get_by_role("button", name="Accept 1").click()
+    notice(page, "Accepted 1 repair.")
+    page.get_by_role("button", name="Steps").click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.locator("li").all_inner_texts() == ["1 cell of city now", "4 cells of city Back to here"]
+    dialog.get_by_role("button", name="Back to here").click()
+    notice(page, "Undone: 1 step")
+    assert rows(review) == [5, 6, 7, 8]
+    page.keyboard.press("u")
+    notice(page, "Undone: 4 cells of city")
+    assert decided(review) == []

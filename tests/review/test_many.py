@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cellmend.decisions.decision import Decision, read_decisions, standing
+from cellmend.patch import Replacement, read_patch
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
 from tests.review.conftest import Client
@@ -252,3 +253,30 @@ def test_a_filter_by_column_and_cause_keeps_only_its_groups(review: Review) -> N
     kept = review.groups(Filter(column=first.column, cause=first.cause))
     assert [(each.column, each.cause) for each in kept] == [(first.column, first.cause)]
     assert kept[0].place == first.place
+
+
+# ---------------------------------------------------------------- steps
+
+
+def test_all_steps_are_listed_and_one_can_go_back_to_any(client: Client, review: Review) -> None:
+    client.tell("decide", row=0, column="city", value=review.text((0, "city")), verdict="right")
+    client.tell("replace", edits=[{"column": "city", "values": ["Oslx"], "repair": "Oslo"}], count=4)
+    client.tell("column", column="city", kind="ignore")
+    steps = client.get("/api/history").json()["steps"]
+    assert [each["what"] for each in steps] == ["the kind of city", "4 cells of city", "row 0, city"]
+    answer = client.post("/api/back", json={"step": steps[2]["step"], "last": steps[1]["step"]})
+    assert answer.status_code == 409
+    assert len(decided(review)) == 5
+    assert client.tell("back", step=steps[2]["step"], last=steps[0]["step"])["steps"] == 2
+    assert [each.row for each in decided(review)] == [0]
+    assert review.wishes.kinds == {}
+    client.tell("back", step=0, last=steps[2]["step"])
+    assert decided(review) == []
+
+
+def test_an_export_writes_what_was_done_to_values_as_a_recipe(client: Client, review: Review) -> None:
+    client.tell("replace", edits=[{"column": "city", "values": ["Oslx", "Limq"], "repair": "Oslo"}], count=5)
+    client.tell("export")
+    replaced, single = read_patch(review.results.recipe)
+    assert replaced == Replacement("city", "Oslx", "Oslo")
+    assert (single.column, single.old) == ("city", "Limq")

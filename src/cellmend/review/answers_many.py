@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellmend.errors import DecisionError
-from cellmend.review.answers import Answer, cell_of, done, filter_of, mapping, verdict_of, whole
+from cellmend.review.answers import Answer, cell_of, done, filter_of, mapping, pulse, verdict_of, whole
 from cellmend.review.flagged import Flag
 from cellmend.review.groups import OpenGroup, OpenLine
 from cellmend.review.many import (
@@ -106,6 +106,13 @@ def preview(review: Review, asked: Mapping[str, Any]) -> Any:
     return {"cells": len(found.rows), "values": len(found.olds), "changes": changes}
 
 
+def history(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Some of the steps, the last one first."""
+    steps, start = review.ledger.steps[::-1], whole(asked, "start", 0)
+    shown = [{"step": each.number, "what": each.what} for each in steps[start : start + MOST_LINES]]
+    return {"total": len(steps), "steps": shown}
+
+
 def same(review: Review, asked: Mapping[str, Any]) -> Any:
     """How many other cells have the value of one that was decided."""
     own = cell_of(asked)
@@ -192,15 +199,20 @@ def transform(review: Review, asked: Mapping[str, Any]) -> Any:
     return done(review, rewrite(review, rewriting_of(asked), count=whole(asked, "count")))
 
 
+def back(review: Review, asked: Mapping[str, Any]) -> Any:
+    """Undo all steps after one of them."""
+    return {"steps": review.go_back(whole(asked, "step"), whole(asked, "last")), **pulse(review, asked)}
+
+
 def repeat(review: Review, asked: Mapping[str, Any]) -> Any:
     """Decide about the other cells with the same value as about this one."""
     return done(review, decide_same(review, cell_of(asked), whole(asked, "count")))
 
 
 MANY_QUESTIONS: dict[str, Answer] = {
-    each.__name__: each for each in (groups, lines, line, values, clusters, preview, same)
+    each.__name__: each for each in (groups, lines, line, values, clusters, preview, same, history)
 }
-MANY_DEEDS: dict[str, Answer] = {each.__name__: each for each in (group, edit, replace, transform, repeat)}
+MANY_DEEDS: dict[str, Answer] = {each.__name__: each for each in (group, edit, replace, transform, repeat, back)}
 
 
 # ---------------------------------------------------------------- what is asked, checked

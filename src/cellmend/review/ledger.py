@@ -58,6 +58,11 @@ class Ledger:
         return list(self._held.values())
 
     @property
+    def steps(self) -> Sequence[Step]:
+        """All that was done and not undone, the last step at the end."""
+        return tuple(self._steps)
+
+    @property
     def last(self) -> Step | None:
         """What would be undone next."""
         return self._steps[-1] if self._steps else None

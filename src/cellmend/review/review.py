@@ -260,6 +260,16 @@ class Review:
                 self._put(last.wishes)
             return self.ledger.undo(number)
 
+    def go_back(self, number: int, last: int) -> int:
+        """Undo all steps after this one, 0: all, and return how many; `last` is the last one that was shown."""
+        with self.lock:
+            later = [step.number for step in self.ledger.steps if step.number > number]
+            if later[-1:] != [last]:
+                raise ConflictError("Something else was done meanwhile; nothing is undone. Look at the steps again.")
+            for each in reversed(later):
+                self.undo(each)
+            return len(later)
+
     def withdraw(self, cell: Cell, *, seen: Decision | None) -> Step | None:
         """Take back what was decided about one cell."""
         with self.lock:

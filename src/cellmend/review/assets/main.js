@@ -3,6 +3,7 @@ import { ask, download } from "./api.js";
 import * as columns from "./columns.js";
 import * as decide from "./decide.js";
 import * as groups from "./groups.js";
+import * as history from "./history.js";
 import * as same from "./same.js";
 import { apart, byId, counted, el, isTyping, notify, number, openDialog, plain, told } from "./dom.js";
 import * as outbox from "./outbox.js";
@@ -16,7 +17,7 @@ const QUICK_PULSE = 400; // while something is learned
 const KEYS = [
   ["A", "accept the proposed repair"], ["R", "the value is right: keep it"], ["E", "edit: type what it should be"],
   ["W", "wrong, but not known what it should be"], ["S", "skip: asked again at the end"], ["B", "decide about all like this one"],
-  ["U", "undo the last step"], ["L", "learn from the decisions"], ["M", "the same for the other cells with the value that was just decided"],
+  ["H", "all steps, and back to any of them"], ["U", "undo the last step"], ["L", "learn from the decisions"], ["M", "the same for the other cells with the value that was just decided"],
   ["1 2 3 4 5", "Groups, Cells, Table, Values, Columns"],
   ["↑ ↓ Space", "in the groups: move, tick; A, R and E count for what is ticked, else for the line; Enter looks inside"],
   ["N P", "in the table: next and previous flagged cell"], ["← ↑ → ↓", "in the table: move; Enter goes to the cell's card"],
@@ -29,7 +30,7 @@ let view = "groups";
 async function open(name) {
   view = name;
   for (const each of Object.keys(VIEWS)) byId(each).hidden = each !== name;
-  history.replaceState(null, "", `#${name}`);
+  window.history.replaceState(null, "", `#${name}`);
   for (const button of document.querySelectorAll(".view")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
@@ -143,6 +144,8 @@ function takeBack({ step, what, cell }) {
   return { cell, answered: outbox.post({ name: "undo", deed: { step }, what, cell: null, words, isAwaited: true }) };
 }
 
+const showHistory = () => history.show(() => VIEWS[view].open());
+
 async function learn() {
   const done = await outbox.post({ name: "learn", deed: {}, what: "learning", cell: null, isAwaited: true });
   notify(done.started ? "Learning goes on beside your work." : "The model is at work; try again when it is done.");
@@ -170,6 +173,7 @@ function showKeys() {
 }
 
 byId("undo").addEventListener("click", () => guarded(undo()));
+byId("history").addEventListener("click", () => guarded(showHistory()));
 byId("learn").addEventListener("click", () => guarded(learn()));
 byId("export").addEventListener("click", () => guarded(exportAll()));
 byId("help").addEventListener("click", showKeys);
@@ -177,7 +181,7 @@ byId("help").addEventListener("click", showKeys);
 document.addEventListener("keydown", (event) => {
   if (isTyping(event) || byId("dialog").open) return;
   if (event.key.length === 1 && !keysCount()) return;
-  const others = { u: undo, l: learn, m: same.take };
+  const others = { u: undo, l: learn, m: same.take, h: showHistory };
   Object.keys(VIEWS).forEach((name, place) => { others[place + 1] = () => open(name); });
   const other = others[event.key.toLowerCase()];
   if (other && !event.repeat) {
