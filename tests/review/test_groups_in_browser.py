@@ -282,6 +282,7 @@ def test_one_goes_back_to_an_earlier_step(page: Any, review: Review) -> None:
     notice(page, "Accepted 1 repair.")
     page.get_by_role("button", name="Steps").click()
     dialog = page.get_by_role("dialog")
+    dialog.locator("li").first.wait_for()
     assert dialog.locator("li").all_inner_texts() == ["1 cell of city now", "4 cells of city Back to here"]
     dialog.get_by_role("button", name="Back to here").click()
     notice(page, "Undone: 1 step")

@@ -74,7 +74,7 @@ def values(review: Review, asked: Mapping[str, Any]) -> Any:
     found = review.values(name)
     kept = found.holding(str(asked.get("text", "")))
     shown = kept[start : start + MOST_LINES]
-    proposed = review.flagged.repairs.get(name, {})
+    proposed = review.flagged.proposals.get(name, {})
     plain = Rewriting(name, "")
     return {
         "total": len(kept),

@@ -94,7 +94,7 @@ class Flagged:
         return grouped(self.flags)
 
     @cached_property
-    def repairs(self) -> Mapping[str, Mapping[str, str]]:
+    def proposals(self) -> Mapping[str, Mapping[str, str]]:
         """For each column, the repair that is proposed most often for each value."""
         counts = Counter((flag.column, flag.value, flag.repair) for flag in self.flags if flag.repair is not None)
         found: dict[str, dict[str, str]] = {}

@@ -154,7 +154,7 @@ def spellings(review: Review, name: str) -> list[Cluster]:
     values, found = review.values(name), []
     texts = [each for each in values.listed(values.common) if each is not None]
     counts = values.counts[values.find(texts)].tolist()
-    repairs = review.flagged.repairs.get(name, {})
+    repairs = review.flagged.proposals.get(name, {})
     for pairs in clusters(len(texts), pairs_of(texts)):
         centre = pairs[0].known
         own = [Spelling(texts[centre], counts[centre], "")]
