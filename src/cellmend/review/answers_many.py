@@ -42,11 +42,10 @@ def groups(review: Review, asked: Mapping[str, Any]) -> Any:
     """Some groups of findings with their first lines, and how much there is in all of them."""
     version, found = review.version, review.groups(filter_of(asked))
     start = whole(asked, "start", 0)
-    cells = [len(each.cells) for each in found]
     return {
         "total": len(found),
-        "cells": sum(cells),
-        "repaired": sum(_repaired(each.cells) for each in found),
+        "cells": sum(len(each.cells) for each in found),
+        "repaired": sum(each.repaired for each in found),
         "start": start,
         "groups": [_group(each) for each in found[start : start + MOST_GROUPS]],
         "version": version,
@@ -120,15 +119,14 @@ def same(review: Review, asked: Mapping[str, Any]) -> Any:
 
 
 def _group(found: OpenGroup) -> Any:
-    cells = found.cells
     return {
         "place": found.place,
         "column": found.column,
         "cause": found.cause,
         "meaning": MEANINGS.get(found.cause, ""),
-        "cells": len(cells),
-        "values": len({each.value for each in cells}),
-        "repaired": _repaired(cells),
+        "cells": len(found.cells),
+        "values": len({each.value for each in found.cells}),
+        "repaired": found.repaired,
         "total": len(found.lines),
         "lines": [_line(each) for each in found.lines[:FIRST_LINES]],
     }
@@ -139,7 +137,7 @@ def _line(found: OpenLine) -> Any:
         "place": found.place,
         "rewriting": found.rewriting,
         "cells": len(found.cells),
-        "repaired": _repaired(found.cells),
+        "repaired": found.repaired,
         "values": found.values,
         "first": _cell(found.cells[0]),
         "suspicion": sum(each.suspicion for each in found.cells) / len(found.cells),
@@ -160,10 +158,6 @@ def _in_rows(review: Review, flags: Sequence[Flag]) -> list[Any]:
 def _in_row(review: Review, flag: Flag, row: Sequence[str | None]) -> Any:
     others = [pair for pair in zip(review.table.column_names, row, strict=True) if pair[0] != flag.column]
     return {**_cell(flag), "text": review.text(flag.cell), "others": others}
-
-
-def _repaired(cells: Any) -> int:
-    return sum(each.repair is not None for each in cells)
 
 
 def _group_of(review: Review, asked: Mapping[str, Any]) -> OpenGroup | None:

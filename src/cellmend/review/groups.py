@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from cellmend.review.flagged import Flag, Flagged
 from cellmend.review.ledger import Ledger
 from cellmend.review.rows import Filter
 
 
-@dataclass(frozen=True)
-class OpenLine:
+class OpenLine(NamedTuple):
     """The cells of a line that nobody has decided yet."""
 
     place: int  # in its group, as long as the same cells are flagged
@@ -23,43 +22,59 @@ class OpenLine:
         """Different ones."""
         return len({each.value for each in self.cells}) if self.rewriting else 1
 
+    @property
+    def repaired(self) -> int:
+        """The cells with a repair: all or none, as the cells of a line have one repair, or one rewriting."""
+        return 0 if self.cells[0].repair is None else len(self.cells)
 
-@dataclass(frozen=True)
-class OpenGroup:
+
+class OpenGroup(NamedTuple):
     """The lines of a group in which something is open."""
 
     place: int
     column: str
     cause: str
-    lines: Sequence[OpenLine]
-
-    @property
-    def cells(self) -> list[Flag]:
-        return [cell for line in self.lines for cell in line.cells]
+    lines: Sequence[OpenLine]  # those with a repair first, and of them the longest
+    cells: Sequence[Flag]
+    repaired: int  # of the cells
 
 
-def open_groups(flagged: Flagged, ledger: Ledger, wanted: Filter) -> list[OpenGroup]:
+def all_groups(flagged: Flagged) -> list[OpenGroup]:
+    """All groups, as they are before anything is decided; their places count from here."""
+    lines = (
+        [OpenLine(at, line.rewriting, line.cells) for at, line in enumerate(group.lines)] for group in flagged.groups
+    )
+    made = zip(flagged.groups, lines, strict=True)
+    return [_group(place, group.column, group.cause, own) for place, (group, own) in enumerate(made)]
+
+
+def open_groups(groups: Sequence[OpenGroup], ledger: Ledger, wanted: Filter) -> list[OpenGroup]:
     """The groups with cells that are open and that a filter keeps, those with the most repairs first."""
-    found = []
-    for place, group in enumerate(flagged.groups):
-        if wanted.column in ("", group.column) and wanted.cause in ("", group.cause):
-            still = ((at, line, _open(line.cells, ledger, wanted.text)) for at, line in enumerate(group.lines))
-            lines = [OpenLine(at, line.rewriting, cells) for at, line, cells in still if cells]
-            lines.sort(key=lambda line: _rank(line.cells))
-            found += [OpenGroup(place, group.column, group.cause, lines)] if lines else []
-    return sorted(found, key=lambda group: _rank(group.cells))
+    decided: dict[str, set[int]] = {}
+    for each in ledger.standing:
+        decided.setdefault(each.column, set()).add(each.row)
+    kept = [each for each in groups if wanted.column in ("", each.column) and wanted.cause in ("", each.cause)]
+    found = [_open(each, decided.get(each.column, set()), wanted.text.casefold()) for each in kept]
+    return sorted((each for each in found if each.lines), key=lambda group: (-group.repaired, -len(group.cells)))
 
 
-def _rank(cells: Sequence[Flag]) -> tuple[int, int]:
-    """What has the most repairs comes first: it is decided soonest."""
-    return -sum(each.repair is not None for each in cells), -len(cells)
+def _open(group: OpenGroup, decided: Collection[int], text: str) -> OpenGroup:
+    """What is open of a group, and holds a text."""
+    if not decided and not text:
+        return group
+    lines = []
+    for line in group.lines:
+        cells = [each for each in line.cells if each.row not in decided and (not text or _holds(each, text))]
+        if cells:
+            lines.append(line._replace(cells=cells))
+    return _group(group.place, group.column, group.cause, lines)
 
 
-def _open(cells: Sequence[Flag], ledger: Ledger, text: str) -> list[Flag]:
-    still = [each for each in cells if ledger.of(each.cell) is None]
-    return [each for each in still if _holds(each, text)] if text else still
+def _group(place: int, column: str, cause: str, lines: list[OpenLine]) -> OpenGroup:
+    lines.sort(key=lambda line: (line.cells[0].repair is None, -len(line.cells)))
+    cells = [cell for line in lines for cell in line.cells]
+    return OpenGroup(place, column, cause, lines, cells, sum(line.repaired for line in lines))
 
 
 def _holds(flag: Flag, text: str) -> bool:
-    text = text.casefold()
     return text in flag.value.casefold() or text in (flag.repair or "").casefold()

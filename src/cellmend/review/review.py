@@ -17,7 +17,7 @@ from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, recipe_of, typed, write_fixed, write_patch
 from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
-from cellmend.review.groups import OpenGroup, open_groups
+from cellmend.review.groups import OpenGroup, all_groups, open_groups
 from cellmend.review.ledger import Cell, ConflictError, Ledger, Step, state_of
 from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
@@ -50,6 +50,7 @@ class Review:
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
         self._tally: dict[str, int] = {}  # none: not counted yet
+        self._all_groups: list[OpenGroup] = []  # likewise
         self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
         self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
         self._flag_again()
@@ -83,6 +84,7 @@ class Review:
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
         self.flagged = self._found.merged(forbidden) if forbidden else self._found
         self._sketches.clear()
+        self._all_groups = []
         self._tally = {}
         self._changes += 1
 
@@ -153,7 +155,9 @@ class Review:
             return self._open_groups(wanted, self.version)
 
     def _groups_now(self, wanted: Filter, version: int) -> list[OpenGroup]:
-        return open_groups(self.flagged, self.ledger, wanted)
+        if not self._all_groups:
+            self._all_groups = all_groups(self.flagged)
+        return open_groups(self._all_groups, self.ledger, wanted)
 
     def original(self, name: str) -> Values:
         """What a column held at first."""

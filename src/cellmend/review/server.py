@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import socket
 import threading
@@ -93,6 +94,7 @@ def _sending(path: Path) -> Callable[[Request], Response]:
 def serve(review: Review, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve until stopped; `ready` is called with the address once it listens. Port 0 is any that is free."""
     token = secrets.token_urlsafe(32)
+    gc.freeze()  # the table and what was found stay, and need not be looked through for garbage again and again
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
