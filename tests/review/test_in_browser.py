@@ -208,6 +208,7 @@ def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, revi
     press(page, "r")
     page.keyboard.press("l")
     notice(page, "Learning goes on beside your work")
+    page.get_by_role("button", name="What learning changed").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("heading", name="What learning changed").wait_for()
     assert dialog.locator(".counts li").all_inner_texts() == [
