@@ -208,6 +208,7 @@ def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, revi
     press(page, "r")
     page.keyboard.press("l")
     notice(page, "Learning goes on beside your work")
+    page.get_by_role("button", name="What learning changed").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("heading", name="What learning changed").wait_for()
     assert dialog.locator(".counts li").all_inner_texts() == [
@@ -429,6 +430,16 @@ def test_every_text_stands_out_enough(page: Any, review: Review) -> None:
     page.keyboard.press("n")
     page.locator("#panel h3").wait_for()
     assert page.evaluate(CONTRASTS) == []
+    view(page, "Groups")
+    page.locator(".look").first.click()
+    page.locator(".inside-cell").first.wait_for()
+    assert page.evaluate(CONTRASTS) == []
+    view(page, "Values")
+    page.locator(".value").first.get_by_role("button", name="Edit").click()
+    assert page.evaluate(CONTRASTS) == []
+    page.locator("#way-spellings").click()
+    page.locator(".cluster").first.wait_for()
+    assert page.evaluate(CONTRASTS) == []
     view(page, "Columns")
     page.locator("article.column").first.wait_for()
     assert page.evaluate(CONTRASTS) == []
@@ -438,7 +449,7 @@ def test_every_text_stands_out_enough(page: Any, review: Review) -> None:
 def test_a_phone_shows_it_without_scrolling_sideways(page: Any, review: Review) -> None:
     review.start()
     wait_for_teacher(review)
-    for name in ("Decide", "Table", "Columns"):
+    for name in ("Groups", "Decide", "Table", "Values", "Columns"):
         view(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 

@@ -75,7 +75,9 @@ export function isTyping(event) {
 
 export function openDialog(heading, ...children) {
   const dialog = byId("dialog");
+  const closed = dialog.onclose; // what was to come after the one that this takes the place of
   dialog.onclose = null;
+  if (dialog.open) closed?.();
   const close = el("button", { type: "button", onclick: () => dialog.close() }, "Close");
   dialog.replaceChildren(el("h2", { id: "dialog-heading" }, ...[heading].flat()), ...children, el("p", { className: "ends" }, close));
   if (!dialog.open) dialog.showModal();

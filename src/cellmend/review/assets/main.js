@@ -28,6 +28,11 @@ let view = "groups";
 // ---------------------------------------------------------------- views
 
 async function open(name) {
+  turnTo(name);
+  await VIEWS[name].open();
+}
+
+function turnTo(name) {
   view = name;
   for (const each of Object.keys(VIEWS)) byId(each).hidden = each !== name;
   window.history.replaceState(null, "", `#${name}`);
@@ -35,7 +40,6 @@ async function open(name) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
-  await VIEWS[name].open();
 }
 
 const guarded = (work) => work.catch((error) => notify(error.message, true));
@@ -88,7 +92,8 @@ outbox.on("stopped", ({ entry, error, canBeSentAgain }) => {
 
 async function bringBack({ cell }, canBeSentAgain) {
   if (!canBeSentAgain) outbox.resume();
-  if (!cell || view !== "decide") return;
+  if (!cell) return;
+  turnTo("decide");
   if (canBeSentAgain) decide.bringBack(cell);
   else await decide.bringBackAnew(cell.flag);
 }
@@ -99,13 +104,14 @@ function drawLearning(before) {
   byId("stage").textContent = `${stage} … ${Math.round(seconds)} s`;
   byId("learned").value = done;
   if (before?.is_running && !isRunning && error) notify(`The model stopped: ${error}`, true);
-  if (before && runs > before.runs) guarded(showChanges());
+  if (isRunning && !before?.is_running) byId("changes").hidden = true;
+  if (before && runs > before.runs) byId("changes").hidden = false;
 }
 
+// Asked for by a button: a dialog that opens by itself would take the keys.
 async function showChanges() {
+  byId("changes").hidden = true;
   const { counts, listed } = await ask("changes");
-  await readState();
-  notify("Learned from the decisions.");
   const words = { found: "found", dropped: "dropped", "repaired otherwise": "repaired otherwise" };
   const summary = Object.entries(words).map(([key, word]) => el("li", {}, el("b", {}, number(counts[key] ?? 0)), ` ${word}`));
   const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "Cells that changed" }, ...listed.map(changeLine));
@@ -176,6 +182,7 @@ byId("undo").addEventListener("click", () => guarded(undo()));
 byId("history").addEventListener("click", () => guarded(showHistory()));
 byId("learn").addEventListener("click", () => guarded(learn()));
 byId("export").addEventListener("click", () => guarded(exportAll()));
+byId("changes").addEventListener("click", () => guarded(showChanges()));
 byId("help").addEventListener("click", showKeys);
 
 document.addEventListener("keydown", (event) => {
