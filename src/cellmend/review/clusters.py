@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
+from cellmend.review.facets import Values
+
 Ints = NDArray[np.int64]
 
 MOST_VALUES = 50_000  # of a column, the most common ones, that are compared
@@ -48,6 +50,21 @@ def pairs_of(values: Sequence[str]) -> list[Pair]:
             if seen not in found and seen != known:
                 found[seen] = Pair(seen, known, why)
     return [found[seen] for seen in sorted(found)]
+
+
+def similar(values: Values) -> list[list[Pair]]:
+    """Clusters of the values of a column, with their places among all values.
+
+    >>> similar(Values.of(pa.chunked_array([["Bonn", "Köln", "köln", "Köln"]])))
+    [[Pair(seen=2, known=1, why='differs in case, accents, signs or order')]]
+    """
+    listed = zip(values.common.tolist(), values.listed(values.common), strict=True)
+    known = [(place, text) for place, text in listed if text is not None]
+    places, texts = [place for place, _ in known], [text for _, text in known]
+    return [
+        [Pair(places[each.seen], places[each.known], each.why) for each in pairs]
+        for pairs in clusters(len(texts), pairs_of(texts))
+    ]
 
 
 def _ways(plain: Sequence[str]) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:

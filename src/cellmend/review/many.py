@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError
-from cellmend.review.clusters import clusters, pairs_of
 from cellmend.review.flagged import Flag
 from cellmend.review.ledger import Cell, Step
 from cellmend.review.limits import matching
@@ -149,18 +148,16 @@ class Cluster:
 
 
 def spellings(review: Review, name: str) -> list[Cluster]:
-    """Clusters of a column, those with the most cells to change first."""
-    review.check_column(name)
-    values, found = review.values(name), []
-    texts = [each for each in values.listed(values.common) if each is not None]
-    counts = values.counts[values.find(texts)].tolist()
-    repairs = review.flagged.proposals.get(name, {})
-    for pairs in clusters(len(texts), pairs_of(texts)):
-        centre = pairs[0].known
-        own = [Spelling(texts[centre], counts[centre], "")]
-        own += [Spelling(texts[each.seen], counts[each.seen], each.why) for each in pairs]
-        proposed = next((repairs[each.value] for each in own if each.value in repairs), own[0].value)
-        found.append(Cluster(proposed, own))
+    """Clusters of a column of text by what it holds now, those with the most cells to change first."""
+    values, repairs, found = review.values(name), review.flagged.proposals.get(name, {}), []
+    for pairs in review.similar(name):
+        whys = {pairs[0].known: "", **{each.seen: each.why for each in pairs}}
+        places = np.array([place for place in whys if values.counts[place]], dtype=np.int64)
+        if len(places) > 1:
+            texts = [text or "" for text in values.listed(places)]
+            own = zip(texts, values.counts[places].tolist(), places.tolist(), strict=True)
+            proposed = next((repairs[text] for text in texts if text in repairs), texts[0])
+            found.append(Cluster(proposed, [Spelling(text, count, whys[place]) for text, count, place in own]))
     return sorted(found, key=lambda each: -sum(own.count for own in each.spellings if own.value != each.target))
 
 

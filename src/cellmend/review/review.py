@@ -15,6 +15,7 @@ import pyarrow as pa
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, recipe_of, typed, write_fixed, write_patch
+from cellmend.review.clusters import Pair, similar
 from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
 from cellmend.review.groups import OpenGroup, all_groups, open_groups
@@ -25,6 +26,7 @@ from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
 from cellmend.review.teaching import Levels, Teacher
 from cellmend.table.texts import Notation
+from cellmend.table.values import family
 
 KEPT_FILTERS = 8  # whose rows are remembered
 KEPT_COLUMNS = 4  # whose values after edits are remembered
@@ -57,6 +59,7 @@ class Review:
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
         self._open_groups = lru_cache(KEPT_FILTERS)(self._groups_now)
         self._original = lru_cache(self.table.num_columns)(lambda name: Values.of(self.table[name]))
+        self._similar = lru_cache(self.table.num_columns)(lambda name: similar(self.original(name)))
         self._values = lru_cache(KEPT_COLUMNS)(self._values_now)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
 
@@ -164,9 +167,14 @@ class Review:
         self.check_column(name)
         return self._original(name)
 
+    def similar(self, name: str) -> Sequence[Sequence[Pair]]:
+        """What may be spellings of the same thing in a column of text, as it was at first."""
+        self.check_column(name)
+        return self._similar(name) if family(self.table[name].type) == "text" else []
+
     def values(self, name: str) -> Values:
         """What a column holds now, repairs that were accepted or typed among it."""
-        self.check_column(name)
+        self.original(name)  # worked out without the lock
         with self.lock:
             return self._values(name, self.ledger.version)
 

@@ -70,7 +70,7 @@ export function chooseFrom(select, entries, any = "any") {
 
 // Is a key being typed into something, so that it is no command?
 export function isTyping(event) {
-  return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog[open]");
+  return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input:not([type=checkbox]), select, textarea, dialog[open]");
 }
 
 export function openDialog(heading, ...children) {

@@ -31,10 +31,10 @@ async function reload({ count = Math.max(groups.length, 1) } = {}) {
   const parts = [];
   do {
     parts.push(await ask("groups", { ...wanted(), start: parts.length ? parts.flatMap((each) => each.groups).length : 0 }));
-  } while (parts.flatMap((each) => each.groups).length < Math.min(count, parts[0].total));
+  } while (parts.at(-1).groups.length && parts.flatMap((each) => each.groups).length < Math.min(count, parts[0].total));
   const all = parts.flatMap((each) => each.groups);
   await Promise.all(all.map(async (group) => {
-    while (group.lines.length < Math.min(lengthened.get(group.place) ?? 0, group.total)) await lengthen(group);
+    while (group.lines.length < Math.min(lengthened.get(group.place) ?? 0, group.total) && (await lengthen(group)));
   }));
   if (turn !== asked) return;
   [found, groups] = [parts[0], all];
@@ -47,6 +47,7 @@ async function reload({ count = Math.max(groups.length, 1) } = {}) {
 async function lengthen(group) {
   const more = await ask("lines", { ...wanted(), group: group.place, start: group.lines.length });
   group.lines.push(...more.lines);
+  return more.lines.length > 0;
 }
 
 // So many cells more are to be decided with a line and its group.
