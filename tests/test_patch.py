@@ -219,9 +219,9 @@ def test_numbers_and_gaps_are_replaced_too(held: list[object]) -> None:
 
 
 def test_a_value_counts_as_replaced_only_where_all_its_cells_were_repaired_alike() -> None:
-    table = pa.table({"city": ["a", "a", "b", "b", "c", "c", "d"]})
-    news = {0: "x", 1: "x", 2: "y", 3: "z", 4: "x", 6: "x"}
+    table = pa.table({"city": ["a", "a", "b", "b", "c", "c", "c", "d"]})
+    news = {0: "x", 1: "x", 2: "y", 3: "z", 4: "x", 5: "x", 7: "x"}
     fixes = [Fix(row, "city", table["city"][row].as_py(), new) for row, new in news.items()]
     replaced, single = recipe_of(fixes, table)
     assert replaced == [Replacement("city", "a", "x")]
-    assert [fix.row for fix in single] == [2, 3, 4, 6]
+    assert [fix.row for fix in single] == [2, 3, 4, 5, 7]

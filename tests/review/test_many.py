@@ -8,9 +8,10 @@ import pytest
 
 from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.patch import Replacement, read_patch
+from cellmend.review.limits import Limits
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
-from tests.review.conftest import Client
+from tests.review.conftest import ROWS, Client
 
 
 def decided(review: Review) -> list[Decision]:
@@ -88,11 +89,21 @@ def test_the_target_of_a_line_can_be_edited_and_is_checked(client: Client, revie
     assert {each.repair for each in decided(review)} == {"Lima"}
 
 
-def test_groups_without_a_repair_are_not_accepted(client: Client, review: Review) -> None:
-    none = [own for own in groups(client) if own["repaired"] < own["cells"]]
-    for own in none:
-        client.tell("group", picks=[{"group": own["place"]}], verdict="wrong", count=own["repaired"])
-    assert all(each.repair is not None for each in decided(review))
+def test_cells_without_a_repair_are_not_accepted(client: Client, review: Review) -> None:
+    review.set_limits("note", Limits(levels=("note 1",)))
+    [group] = groups(client, only="note")
+    assert (group["cells"], group["repaired"]) == (ROWS - 1, 0)
+    assert client.tell("group", picks=[{"group": group["place"]}], verdict="wrong", count=0)["cells"] == 0
+    assert decided(review) == []
+
+
+def test_many_cells_are_emptied_only_if_one_insists(client: Client, review: Review) -> None:
+    edit = {"column": "city", "values": ["Oslx"], "repair": ""}
+    answer = client.post("/api/replace", json={"edits": [edit], "count": 4})
+    assert answer.json()["may_insist"]
+    assert decided(review) == []
+    client.tell("replace", edits=[edit], count=4, insist=True)
+    assert texts(review, "city")[""] == 4
 
 
 def test_cells_of_a_line_are_listed_with_their_rows(client: Client) -> None:

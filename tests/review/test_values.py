@@ -76,7 +76,15 @@ def test_spellings_of_one_thing(value: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "other"),
-    [("room 12", "room 13"), ("A-1", "A-2"), ("Ulm", "Bonn"), ("cat", "car"), ("12.0 oz", "1.20 oz"), ("", " ")],
+    [
+        ("room 12", "room 13"),
+        ("A-1", "A-2"),
+        ("Ulm", "Bonn"),
+        ("cat", "car"),
+        ("lamp", "ampl"),
+        ("12.0 oz", "1.20 oz"),
+        ("", " "),
+    ],
 )
 def test_other_things_are_no_spellings(value: str, other: str) -> None:
     assert spelled_as(value, other) == {}
