@@ -92,7 +92,17 @@ def _cause(verdict: Verdict) -> str:
         slips = [cause for cause in told if cause in SLIP_NAMES]
         found = [*slips, *([CAUSES[best.source]] if best.source in CAUSES else []), *told]
     found += [each.cause for each in verdict.suspects if each.cause == named.RULE]
-    return found[0] if found else OF_FAMILIES[verdict.family][0]
+    expert = _speaker(verdict) if verdict.family == "valid" else None
+    return found[0] if found else OF_FAMILIES[verdict.family][0] if expert is None else expert.cause
+
+
+def _speaker(verdict: Verdict) -> Suspect | None:
+    """The expert whose reason is given, if no hypothesis has one: the first who means what is named, if anything is."""
+    best = verdict.best if verdict.chance >= WORTH_NAMING else None
+    if best is not None and best.because:
+        return None
+    meant = () if best is None else (best.meant,)
+    return next((each for each in verdict.suspects if each.meant[:1] == meant and each.cause != named.RULE), None)
 
 
 def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
@@ -108,10 +118,9 @@ def _why_unruled(verdict: Verdict, words: Wording, expected: Expectation | None,
     best = verdict.best if verdict.chance >= WORTH_NAMING else None
     if best is not None and best.because:
         return best.because
-    meant = () if best is None else (best.meant,)
-    said = next((s.reason for s in verdict.suspects if s.meant[:1] == meant and s.cause != named.RULE), "")
-    if said:
-        return said
+    expert = _speaker(verdict)
+    if expert is not None:
+        return expert.reason
     by_row = verdict.family in ("valid", "number") or best is not None
     if expected is not None and column is not None and by_row:
         given = [words.neighbour(verdict.row, other) for other in expected.matter]
