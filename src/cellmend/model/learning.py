@@ -24,7 +24,6 @@ from cellmend.model.profile import Profile
 from cellmend.model.suspicion import RARE_SHARE, ErrorRates, Suspicions, clean_priors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.posterior.firstlook import FirstLook
-from cellmend.posterior.posterior import context_of
 from cellmend.posterior.weigher import learned
 from cellmend.progress import progress
 from cellmend.settings import Settings
@@ -75,6 +74,7 @@ def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untraine
     else:
         refuse_unmodelled(reader.schema)
     encoder = TableEncoder.fit(reader.schema, shown, robust=settings.binned)
+    encoder = TableEncoder([], table.names) if settings.quick else encoder
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
     encoded = encoder.encode_seen(table, seen)
@@ -183,7 +183,8 @@ def with_weighing(judge: Judge, look: FirstLook, encoded: EncodedTable) -> Judge
     """A judge who weighs all evidence, and has judged the table already."""
     voice = judge.voice(encoded)
     said = judge.figures_of(encoded, voice, voice.tails)
-    context = context_of(learned(), seen_of(encoded).figures, said)
+    sample = seen_of(encoded).sample
+    context = look.context if sample is None else sample.context(said)
     weighing = Weighing(learned(), look, voice.tails, context)
     weighs = Judge(replace(judge.model, weighing=weighing), judge.settings)
     weighs.hear(encoded, voice)
