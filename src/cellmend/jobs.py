@@ -270,7 +270,9 @@ def _training_notes(mender: CellMender, rows: int) -> Iterator[str]:
     """What a person should know about how a model was trained on a table of this many rows."""
     if mender.train_rows is not None and rows > mender.train_rows:
         yield f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored."
-    if not mender.encoder_.columns:
+    if mender.quick:
+        yield "No network was trained, as asked for: errors that only a network sees are missed."
+    elif not mender.encoder_.columns:
         yield "No column varies and holds numbers or categories: no network was trained, texts alone were judged."
     elif len(mender.history_) < mender.epochs:
         why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"
