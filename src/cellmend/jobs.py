@@ -63,6 +63,7 @@ class Job:
     seconds: float
     model: str = ""  # name of the file that the model came from; none if it was fitted to this table
     moved: Sequence[str] = ()  # columns, if that was asked
+    folder: Path | None = None  # of the results, if people can decide about them
 
     def compared(self) -> Job:
         """The same, and which columns moved since the model learned."""
@@ -148,6 +149,7 @@ class Job:
             repaired=self.repaired,
             settings=settings,
             notes=self.notes,
+            folder=None if self.folder is None else str(self.folder),
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
@@ -188,6 +190,7 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
     with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
         job = clean_by(source, mender, wanted, notes, start)
+        job = replace(job, folder=None if wanted.dry_run else folder)
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)

@@ -79,7 +79,8 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
     chance = round(verdict.suspicion * verdict.chance, 6)
-    return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, _said(name, value, why), cause, chance)
+    said = _said(name, value, why)
+    return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
 
 
 def _said(name: str, value: Any, why: str) -> str:

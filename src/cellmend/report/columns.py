@@ -26,6 +26,7 @@ MAPPED = 100  # columns on the map at most
 ROW_BINS = 120  # pieces that the map cuts the rows into, at most
 SHADES = 4  # of the map
 CHARTED = 60  # columns that are drawn at most
+UNFOLDED = 12  # columns with flagged cells that are seen at once, on the map and among the pictures
 NAMED = 6  # columns that are named in a line at most
 
 
@@ -52,7 +53,10 @@ def map_of(columns: Sequence[Portrait], rows: Rows) -> str:
         for column, own in zip(marked, counts, strict=False)
     ]
     head = {"Column": "", "Rows": "", "Flagged": "number"}
-    return f"<p>{' '.join(words)}</p>{html_table('Flagged cells by column and row', 'map', head, lines)}"
+    drawn = html_table("Flagged cells by column and row", "map", head, lines)
+    if len(lines) > UNFOLDED:
+        drawn = f'<div class="box" role="region" aria-label="Map" tabindex="0">{drawn}</div>'
+    return f"<p>{' '.join(words)}</p>{drawn}"
 
 
 def _strip(counts: Counts, most: int, size: int, rows: Rows) -> str:
@@ -90,6 +94,11 @@ class Gallery:
     flagged: list[Card]
     folded: list[Card]
     left_out: int
+
+    @property
+    def first(self) -> list[Card]:
+        """Those with most flagged cells, which are seen at once."""
+        return self.flagged[:UNFOLDED]
 
 
 def gallery_of(columns: Sequence[Portrait]) -> Gallery:
