@@ -19,7 +19,7 @@ import pytest
 from cellmend import __version__
 from cellmend.findings.finding import Finding
 from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE, OPENED_COLUMNS, ROWS_BYTES
-from cellmend.report.overview import LINES
+from cellmend.report.overview import GROUPS, LINES
 from cellmend.report.page import UNFOLDED_NOTES, Facts, write_report
 from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
@@ -354,8 +354,9 @@ def test_30_columns_and_100_000_rows_make_less_than_3_mb(path: Path) -> None:
 
 def test_many_columns_do_not_make_the_page_large(path: Path) -> None:
     table = pa.table({f"c{i}": np.random.default_rng(i).normal(size=500) for i in range(400)})
-    page = report(path, table, [finding(7, f"c{i}", 0.5, 0.1) for i in range(300)])
-    assert "Not shown: 100 columns without flagged cells. Not shown either: 200 more columns with some." in page.text
+    page = report(path, table, [finding(7, f"c{i}", 0.5, 0.1) for i in range(320)])
+    assert "Not shown: 80 columns without flagged cells. Not shown either: 20 more columns with some." in page.text
+    assert f"Not shown here: {320 - GROUPS} smaller groups. Their cells stand among the findings." in page.words
     assert "Not drawn: 340 more columns." in page.text
     assert path.stat().st_size < 1_500_000
 

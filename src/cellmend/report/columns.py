@@ -22,7 +22,7 @@ from cellmend.table.reader import TableReader
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import level_text
 
-MAPPED = 100  # columns on the map at most
+MAPPED = 300  # columns on the map at most
 ROW_BINS = 120  # pieces that the map cuts the rows into, at most
 SHADES = 4  # of the map
 CHARTED = 60  # columns that are drawn at most

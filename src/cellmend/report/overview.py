@@ -13,7 +13,7 @@ from cellmend.report.rows import Rows
 from cellmend.table.causes.named import MEANINGS
 from cellmend.table.values import as_text
 
-GROUPS = 100  # that are shown at most
+GROUPS = 200  # that are shown at most
 UNFOLDED_GROUPS = 10  # of these that are seen at once
 LINES = 12  # of each group that are shown at most
 LONGEST_NAME = 60  # letters of a row's name
