@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -188,6 +189,8 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert after[8] != before[8]
     assert after[4] == before[4], "a missing cell stays"
     assert any("numbers with the unit kg" in note for note in summary["notes"])
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"cellmend review {shlex.quote(str(folder / 'out'))}<" in page
     assert any("identifier" in note for note in summary["notes"])
     assert "cells look wrong" in done.stderr
 

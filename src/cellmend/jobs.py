@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pyarrow as pa
@@ -119,6 +120,18 @@ class Job:
         broken = {row for each in self.ruled for row in each.rows}
         return len(broken - {finding.row for finding in self.mended.found})
 
+    @property
+    def commands(self) -> list[str]:
+        """What a person types to decide about the findings; nothing where there is no way."""
+        if self.folder is not None:
+            return [f"cellmend review {quote(str(self.folder))}"]
+        if self.model:
+            return [
+                f"cellmend clean {quote(self.source.name)} -m {quote(self.model)} -o FOLDER",
+                "cellmend review FOLDER",
+            ]
+        return []
+
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
 
@@ -149,7 +162,7 @@ class Job:
             repaired=self.repaired,
             settings=settings,
             notes=self.notes,
-            folder=None if self.folder is None else str(self.folder),
+            commands=self.commands,
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)

@@ -295,7 +295,7 @@ def write_large(path: Path) -> None:
         repaired=1000,
         settings={"seed": "0"},
         notes=[f"{name}: numbers with the unit oz; 7 oz is read as 7." for name in names],
-        folder="large-cleaned",
+        commands=["cellmend review large-cleaned"],
     )
     rows = Rows(table, [names[0]], np.arange(1000) + 2)
     write_report(path, facts, Pictured(schema, table, table, rows, rules=rules), findings)

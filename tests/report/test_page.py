@@ -272,13 +272,13 @@ def test_of_a_group_of_many_values_the_most_frequent_are_shown_and_the_way_to_th
     assert [line[-1] for line in page.data["lines"]] == [*range(LINES), *[None] * 30]
 
 
-def test_the_way_to_the_review_page_is_told_with_the_folder(path: Path) -> None:
-    table = pa.table({"x": [1.5, 2.5]})
-    found = [finding(0, "x", 1.5, None)]
-    assert "cellmend review 'my results'" in report(path, table, found, folder="my results").words
-    apart = report(path, table, found, name="my table.csv")
-    assert "cellmend clean 'my table.csv' -o FOLDER\ncellmend review FOLDER" in apart.words
-    assert "cellmend review" not in report(path, table, folder="results").text
+def test_the_way_to_the_review_page_is_told_if_there_is_something_to_decide(path: Path) -> None:
+    table, commands = pa.table({"x": [1.5, 2.5]}), [f"cellmend review '{HOSTILE}'", "and so on"]
+    page = report(path, table, [finding(0, "x", 1.5, None)], commands=commands)
+    assert page.words.count("\n".join(commands)) == 1
+    assert "Decide about these cells" in page.words
+    for other in (report(path, table, commands=commands), report(path, table, [finding(0, "x", 1.5, None)])):
+        assert "Decide about these cells" not in other.words
 
 
 def test_many_notes_are_folded(path: Path) -> None:

@@ -10,7 +10,6 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from shlex import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -42,7 +41,7 @@ class Facts:
     notes: Sequence[str]
     contradictions: int = 0
     broken_rows: int = 0  # that break a rule, though nothing in them is flagged
-    folder: str | None = None  # that `cellmend review` opens; None: the results are in no such folder
+    commands: Sequence[str] = ()  # by which a person goes on to decide about the cells
 
 
 def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[Finding]) -> None:
@@ -88,7 +87,7 @@ def _template() -> Template:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    pages.filters |= {"counted": counted, "cut": cut, "duration": duration, "grouped": "{:,}".format, "quoted": quote}
+    pages.filters |= {"counted": counted, "cut": cut, "duration": duration, "grouped": "{:,}".format}
     pages.filters |= {"moment": moment}
     return pages.get_template("report.html")
 
