@@ -20,6 +20,7 @@ from cellmend.findings.finding import Finding
 from cellmend.report.page import Facts, write_report
 from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
+from cellmend.table.causes.named import MEANINGS
 from cellmend.table.relations.ruled import Ruled
 from cellmend.table.schema import Column, Schema
 
@@ -273,13 +274,15 @@ SCREEN, SCREENS = 800, 10  # of a phone: pixels, and how many a report may be hi
 
 
 def write_large(path: Path) -> None:
-    """A report of all that makes one long: 60 columns, 3,000 findings in 180 groups, rules, notes, long texts."""
+    """A report of all that makes one long: 60 columns, 3,000 findings of 24 causes, rules, notes, long texts."""
     names = [f"column_of_a_long_name_{place}" for place in range(60)]
     rng = np.random.default_rng(0)
     table = pa.table({names[0]: ["word " * 60] * 1000} | {name: rng.normal(10, 1, 1000).round(2) for name in names[1:]})
-    causes = ("point", "number", "form")
+    causes = [*MEANINGS][:24]
     findings = [
-        Finding(row, name, f"{row % 20} oz", 0.9, None if row % 3 else 7.0, None, None, "reason " * 30, causes[row % 3])
+        Finding(
+            row, name, f"{row % 20} oz", 0.9, None if row % 3 else 7.0, None, None, "reason " * 30, causes[row % 24]
+        )
         for name in names
         for row in range(50)
     ]
@@ -324,7 +327,7 @@ def test_what_scrolls_in_a_box_is_reached_by_keyboard(chromium: Any, large: Path
     page = chromium.new_page(viewport={"width": 400, "height": SCREEN})
     page.goto(large.as_uri())
     boxes = page.locator(".box, pre")
-    assert boxes.count() == 4  # the command, the findings, the map, what columns were taken for
+    assert boxes.count() == 5  # the command, the findings, causes, the map, what columns were taken for
     for box in boxes.all():
         assert box.get_attribute("tabindex") == "0"
         assert box.get_attribute("aria-label")

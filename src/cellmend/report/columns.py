@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cellmend.findings.finding import Finding
 from cellmend.report.axis import Counts
 from cellmend.report.charts import chart
-from cellmend.report.markup import counted, escaped, html_table
+from cellmend.report.markup import boxed, counted, escaped, html_table
 from cellmend.report.portrait import Portrait, kind_in_words
 from cellmend.report.rows import Rows
 from cellmend.table.causes.named import MEANINGS
@@ -26,7 +26,7 @@ MAPPED = 300  # columns on the map at most
 ROW_BINS = 120  # pieces that the map cuts the rows into, at most
 SHADES = 4  # of the map
 CHARTED = 60  # columns that are drawn at most
-UNFOLDED = 12  # columns with flagged cells that are seen at once, on the map and among the pictures
+UNFOLDED = 12  # columns with flagged cells whose pictures are seen at once
 NAMED = 6  # columns that are named in a line at most
 
 
@@ -53,9 +53,7 @@ def map_of(columns: Sequence[Portrait], rows: Rows) -> str:
         for column, own in zip(marked, counts, strict=False)
     ]
     head = {"Column": "", "Rows": "", "Flagged": "number"}
-    drawn = html_table("Flagged cells by column and row", "map", head, lines)
-    if len(lines) > UNFOLDED:
-        drawn = f'<div class="box" role="region" aria-label="Map" tabindex="0">{drawn}</div>'
+    drawn = boxed(html_table("Flagged cells by column and row", "map", head, lines), "Map", len(lines))
     return f"<p>{' '.join(words)}</p>{drawn}"
 
 
@@ -140,7 +138,7 @@ def causes_of(findings: Sequence[Finding]) -> str:
         for cause, own in sorted(columns.items(), key=lambda each: -each[1].total())
     ]
     head = {"Cause": "", "What it means": "meaning", "Cells": "number", "Columns": ""}
-    return html_table("Causes of the flagged cells", "causes", head, lines)
+    return boxed(html_table("Causes of the flagged cells", "causes", head, lines), "Causes", len(lines))
 
 
 def _some(columns: Counter[str]) -> str:

@@ -10,6 +10,7 @@ from rapidfuzz.distance import Postfix, Prefix
 LONGEST_TEXT = 240  # letters of a cell that are shown
 LONGEST_SHOWN = 90  # letters that are read at a glance; of a longer cell the first lines are shown
 BESIDE = 24  # letters that are shown on either side of what differs in two long texts
+MOST_LINES = 12  # of a table that is as high as it is; one of more lines scrolls in a box
 LONGEST_WHOLE = 16  # letters of a cell that is never broken in two, as numbers and dates are not
 
 
@@ -94,3 +95,10 @@ def html_table(caption: str, style: str, head: Mapping[str, str], lines: Iterabl
         f'<table class="{style}"><caption class="unseen">{caption}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def boxed(table: str, label: str, lines: int) -> str:
+    """A table of so many lines, in a box that scrolls if they are many."""
+    if lines <= MOST_LINES:
+        return table
+    return f'<div class="box" role="region" aria-label="{label}" tabindex="0">{table}</div>'

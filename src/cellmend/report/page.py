@@ -19,7 +19,7 @@ from cellmend.files.places import whole_file
 from cellmend.findings.finding import FEW_ROWS, Finding, say_broken, say_contradictions, say_sure
 from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
-from cellmend.report.markup import counted, cut
+from cellmend.report.markup import boxed, counted, cut
 from cellmend.report.overview import overview_of
 from cellmend.report.portrait import Pictured, portraits
 from cellmend.report.rules import UNFOLDED_RULES, rules_shown
@@ -64,7 +64,7 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         found=len(findings),
         has_lines=table.rows.lines is not None,
         causes=causes_of(findings) if findings else "",
-        kinds=kinds_of(table.schema, table.checked),
+        kinds=boxed(kinds_of(table.schema, table.checked), "Columns", len(columns)),
         without_model=without_model(table.schema, table.checked),
         rules=rules_shown(table.rules, table.rows, findings),
         unfolded_rules=UNFOLDED_RULES,
