@@ -364,6 +364,20 @@ def test_all_of_a_section_opens_and_folds_at_once(page: Any) -> None:
     assert opened.count() == 0
 
 
+def test_what_a_text_from_right_to_left_becomes_stands_at_its_right(chromium: Any, tmp_path: Path) -> None:
+    table = pa.table({"name": ["مستشفى الملكك", "مستشفى الملك", "مستشفى الملك"]})
+    found = [Finding(0, "name", "مستشفى الملكك", 0.9, "مستشفى الملك", None, None, "reason", "doubled")]
+    facts = Facts("names.csv", datetime(2026, 5, 3), 1.0, 1, 0.1, 1, {}, [])
+    schema = Schema((Column("name", "category"),))
+    write_report(tmp_path / "report.html", facts, Pictured(schema, table, table, Rows(table)), found)
+    page = chromium.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.locator("#groups summary").click()
+    line = page.locator("#groups li")
+    was, now = (line.locator(name).bounding_box() for name in (".flagged", ".repaired"))
+    assert was["x"] + was["width"] < now["x"]
+
+
 CONTRAST = """() => {
   const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const light = (colour) => parts(colour).slice(0, 3).map((part) => part / 255)

@@ -191,7 +191,7 @@ def test_causes_are_counted_by_column(path: Path) -> None:
     page = report(path, pa.table({"x": [1.5, 2.5], "y": [1.5, 2.5]}), [*found, finding(0, "y", 1.5, None)])
     assert page.count("a", **{"data-cause": "point"}) == 1
     assert "the decimal point moved" in page.words
-    assert page.words[page.words.index("the decimal point moved") + 1 :][:3] == ["2", "x ", "2"]
+    assert page.words[page.words.index("the decimal point moved") + 1 :][:4] == ["2", "x", " ", "2"]
 
 
 def test_the_page_says_when_and_by_which_version_it_was_made(path: Path) -> None:

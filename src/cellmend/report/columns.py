@@ -143,7 +143,7 @@ def causes_of(findings: Sequence[Finding]) -> str:
 
 def _some(columns: Counter[str]) -> str:
     """The columns with most cells, each with their number."""
-    named = [f"{escaped(name)} <span>{count:,}</span>" for name, count in columns.most_common(NAMED)]
+    named = [f"<bdi>{escaped(name)}</bdi> <span>{count:,}</span>" for name, count in columns.most_common(NAMED)]
     return ", ".join(named) + (f" and {len(columns) - NAMED:,} more" if len(columns) > NAMED else "")
 
 
