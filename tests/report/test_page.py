@@ -227,26 +227,37 @@ def test_rules_are_listed_as_far_as_one_would_read_them(path: Path) -> None:
 
 
 def test_rows_that_break_a_rule_are_listed_by_their_lines_and_no_rule_is_kept_that_is_broken(path: Path) -> None:
-    table = pa.table({"x": [1.5, 2.5, -1.0] * 100, HOSTILE: ["a"] * 300})
+    listed = BROKEN_ROWS + NUMBERED_ROWS
+    table = pa.table({"x": [1.5, 2.5, -1.0] * 200, HOSTILE: ["a"] * 600})
     sure = Ruled("x > 0", ("x",), tuple(range(2, 60, 3)), sure=True)
-    page = page_of_rules(path, table, [sure, Ruled(HOSTILE, (HOSTILE,), tuple(range(240)))])
+    page = page_of_rules(path, table, [Ruled(HOSTILE, (HOSTILE,), tuple(range(listed + 20))), sure])
     assert {"line 4: x is -1", "line 61: x is -1", f"line 3: {HOSTILE} is a"} <= set(page.words)
-    said = "280 of 300 rows keep it, and you say that all keep it; 20 rows break it, none of them with a finding"
-    assert {"x > 0", said} <= set(page.words)
-    others = ", ".join(str(row + 2) for row in range(BROKEN_ROWS, BROKEN_ROWS + NUMBERED_ROWS))
+    said = "580 of 600 rows keep it, and you say that all keep it; 20 rows break it, none of them with a finding"
+    assert page.words.index("x > 0") < page.words.index(said) < page.words.index(f"line 3: {HOSTILE} is a")
+    others = ", ".join(str(row + 2) for row in range(BROKEN_ROWS, listed))
     assert f"Also lines {others} and 20 more rows." in page.words
     assert "Rules that all rows keep" not in page.words
-    assert "None of 600 cells looks wrong by itself. In 60 rows without a finding a rule is broken" in page.text
+    assert "None of 1,200 cells looks wrong by itself. In 60 rows without a finding a rule is broken" in page.text
 
 
-def test_of_the_rows_that_break_a_rule_it_is_said_what_was_found_in_them(path: Path) -> None:
+def test_of_the_rows_that_break_a_rule_those_without_a_finding_come_first_and_it_is_said_why(path: Path) -> None:
     table = pa.table({"zip": ["53111"] * 9, "city": ["Bonn"] * 7 + ["Born", "Ulm"]})
-    found = finding(7, "city", "Born", "Bonn")
-    page = page_of_rules(path, table, [Ruled("zip decides city", ("zip", "city"), (7, 8))], [found])
+    rule = Ruled("zip decides city", ("zip", "city"), (7, 8), say=lambda row: f"it is <b> in row {row}")
+    page = page_of_rules(path, table, [rule], [finding(7, "city", "Born", "Bonn")])
     assert "7 of 9 rows keep it; 2 rows break it, 1 of them with a finding" in page.words
-    assert "line 10: zip is 53111, city is Ulm" in page.words
-    at = page.words.index("line 9: zip is 53111, city is ")
-    assert page.words[at + 1 : at + 4] == ["Born", " → ", "Bonn"]
+    exception, error = (
+        page.words.index("line 10: it is <b> in row 8"),
+        page.words.index("line 9: zip is 53111, city is "),
+    )
+    assert exception < error
+    assert page.words[error + 1 : error + 4] == ["Born", " → ", "Bonn"]
+
+
+def test_rules_that_rows_without_a_finding_break_come_before_others(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5, 3.5], "y": [1.5, 2.5, 3.5]})
+    rules = [Ruled("x decides y", ("x", "y"), (0,)), Ruled("y decides x", ("y", "x"), (0, 1))]
+    page = page_of_rules(path, table, rules, [finding(0, "x", 1.5, None)])
+    assert page.words.index("y decides x") < page.words.index("x decides y")
 
 
 # ---------------------------------------------------------------- groups, and how to go on

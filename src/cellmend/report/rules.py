@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from cellmend.table.values import shortened
 RULES = 100  # of each sort that are listed at most
 UNFOLDED_RULES = 6  # of each sort that are seen at once
 BROKEN_ROWS = 20  # of each rule that are shown with their cells
-NUMBERED_ROWS = 200  # and as many more by their lines alone
+NUMBERED_ROWS = 500  # and as many more by their lines alone
 LONGEST_NAME = 60  # letters of a row's name
 
 Found = Mapping[tuple[int, str], Finding]  # by row and column
@@ -41,22 +41,25 @@ class RulesShown(NamedTuple):
 
 
 def rules_shown(ruled: Sequence[Ruled], rows: Rows, findings: Sequence[Finding]) -> RulesShown:
-    """The rules of a table with these rows, and what was found in them."""
+    """The rules of a table with these rows; a person's own first, then those that rows without a finding break."""
     found = {(each.row, each.column): each for each in findings}
     flagged = {each.row for each in findings}
     broken, kept = [each for each in ruled if each.rows], [each for each in ruled if not each.rows]
+    broken.sort(key=lambda each: (not each.sure, flagged.issuperset(each.rows)))
     listed = ([_shown(each, rows, found, flagged) for each in some[:RULES]] for some in (broken, kept))
     return RulesShown(next(listed), max(0, len(broken) - RULES), next(listed), max(0, len(kept) - RULES))
 
 
 def _shown(each: Ruled, rows: Rows, found: Found, flagged: set[int]) -> RuleShown:
-    others = each.rows[BROKEN_ROWS:][:NUMBERED_ROWS]
+    """A rule and its rows, first those without a finding, which stand nowhere else."""
+    broken = sorted(each.rows, key=lambda row: (row in flagged, row))
+    first, others = broken[:BROKEN_ROWS], sorted(broken[BROKEN_ROWS:][:NUMBERED_ROWS])
     return RuleShown(
         cut(each.rule),
-        _said(each, rows.table.num_rows, len(flagged & {*each.rows})),
-        list(_lines(each, rows, found)),
+        _said(each, rows.table.num_rows, len(flagged & {*broken})),
+        [_line(each, row, rows, found) for row in first],
         ", ".join(str(row if rows.lines is None else rows.line(row)) for row in others),
-        len(each.rows) - len(each.rows[:BROKEN_ROWS]) - len(others),
+        len(broken) - len(first) - len(others),
     )
 
 
@@ -78,12 +81,13 @@ def _said(each: Ruled, rows: int, flagged: int) -> str:
     return f"{kept}; {counted(broken, 'row')} break{'s' * (broken == 1)} it, {found}"
 
 
-def _lines(each: Ruled, rows: Rows, found: Found) -> Iterator[str]:
-    """Where each row is and what stands in the columns of the rule: "line 17: zip is 1234"."""
-    for row in each.rows[:BROKEN_ROWS]:
-        name = cut(rows.name(row), LONGEST_NAME)
-        cells = ", ".join(_cell(row, column, rows, found) for column in each.columns)
-        yield f"{rows.at(row)}{f' ({escape(name)})' if name else ''}: {cells}"
+def _line(each: Ruled, row: int, rows: Rows, found: Found) -> str:
+    """Where a row is, and what stands in the columns of the rule or why that breaks it: "line 17: zip is 1234"."""
+    name = cut(rows.name(row), LONGEST_NAME)
+    where = f"{rows.at(row)}{f' ({escape(name)})' if name else ''}"
+    if each.say is not None and not any((row, column) in found for column in each.columns):
+        return f"{where}: {escape(each.say(row))}"
+    return f"{where}: {', '.join(_cell(row, column, rows, found) for column in each.columns)}"
 
 
 def _cell(row: int, column: str, rows: Rows, found: Found) -> str:
