@@ -411,7 +411,7 @@ def test_a_hypothesis_becomes_a_repair_as_its_column_holds_it(place, meant, sour
     found = verdict_of(small_table(), place, Hypothesis(meant, source, f"probably {meant}"))
     assert (found.repair, type(found.repair), found.cause) == (repair, type(repair), cause)
     assert found.repair_probability == pytest.approx(0.72)
-    assert found.reason.endswith(f"; probably {meant}")
+    assert found.reason == f"{shortened(found.value)} is probably {meant}"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -141,9 +141,9 @@ def test_a_question_mark_says_that_somebody_was_in_doubt_and_is_not_taken_away()
 
 
 def test_a_reason_names_the_meaning_that_it_is_given_for() -> None:
-    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "city is Rxme, probably Rome", "replaced")
+    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "Rxme is probably Rome", "replaced")
     found = {each.meant: each.because for each in asked_of(["Lima"], "Rxme", slip) if each.source == "slip"}
-    assert found == {"Rome": "city is Rxme, probably Rome", "Oslo": "probably Oslo"}
+    assert found == {"Rome": "Rxme is probably Rome", "Oslo": "probably Oslo"}
 
 
 def test_experts_tell_by_relations_or_slips_and_each_meaning_stands_once_a_source() -> None:

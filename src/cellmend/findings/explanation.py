@@ -78,9 +78,23 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
     if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
-    said = why if f"{name} is " in why.partition(";")[0] else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)
+    said = _said(name, value, why)
     return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
+
+
+def _said(name: str, value: Any, why: str) -> str:
+    """Why a cell looks wrong, as a whole sentence.
+
+    >>> _said("city", "LOUSIVILLE", "probably LOUISVILLE (975 rows)")
+    'LOUSIVILLE is probably LOUISVILLE (975 rows)'
+    >>> _said("city", "Ulm", "for code 53111 it is Bonn in 8 of 9 rows")
+    'city is Ulm; for code 53111 it is Bonn in 8 of 9 rows'
+    """
+    shown, first = shortened(value), why.partition(";")[0]
+    if shown.strip() and why.startswith(("probably ", "cut off, ")):
+        return f"{shown} is {why}"
+    return why if f"{name} is " in first or " is probably " in first else f"{name} is {shown}; {why}"
 
 
 def _cause(verdict: Verdict) -> str:
