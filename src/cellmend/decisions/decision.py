@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,6 +33,7 @@ class Decision:
     value: str | None  # as it was seen, as text; None: the cell was empty
     verdict: str
     repair: str | None = None  # None: not known; "": the cell should be empty
+    edited: bool | None = field(default=None, compare=False)  # was the repair another than was proposed? None: not said
 
     @property
     def cell(self) -> tuple[int, str]:
@@ -50,10 +51,10 @@ class Decision:
         for name in entry:
             if name not in names:
                 raise DecisionError(
-                    f"{where} must have row, column, value, verdict and, if known, repair; "
+                    f"{where} must have row, column, value, verdict and, if known, repair and edited; "
                     f"it has {name!r}.{did_you_mean(str(name), names)}"
                 )
-        for name in names[:-1]:
+        for name in names[: names.index("repair")]:
             if name not in entry:
                 raise DecisionError(f"{where} must have row, column, value and verdict; it has no {name}.")
         row, verdict, repair = entry["row"], entry["verdict"], _text(entry.get("repair"))
@@ -65,13 +66,18 @@ class Decision:
             raise DecisionError(f"{where} must have the verdict 'right', 'wrong' or 'undo'; it has {verdict!r}.")
         if repair is not None and verdict != WRONG:
             raise DecisionError(f"{where} may have a repair only if its cell is wrong; the verdict is {verdict!r}.")
-        return cls(int(row), entry["column"], _text(entry["value"]), verdict, repair)
+        edited = entry.get("edited")
+        edited = None if edited != edited else edited  # as a DataFrame says that it is missing
+        if not isinstance(edited, bool | None):
+            raise DecisionError(f"{where} must say with true or false whether it was edited; it has {edited!r}.")
+        return cls(int(row), entry["column"], _text(entry["value"]), verdict, repair, edited)
 
     def to_line(self) -> str:
         """As JSON, without a repair if none is known."""
         entry = asdict(self)
-        if self.repair is None:
-            del entry["repair"]
+        for name in ("repair", "edited"):
+            if entry[name] is None:
+                del entry[name]
         return json.dumps(entry, ensure_ascii=False)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from cellmend.decisions.decision import RIGHT, VERDICTS, Decision
 from cellmend.errors import DecisionError
-from cellmend.review.flagged import LIKENESSES, Flag
+from cellmend.review.flagged import LIKENESSES, Asked, Flag
 from cellmend.review.ledger import Cell, Step, in_words, state_of
 from cellmend.review.limits import Limits
 from cellmend.review.review import Review
-from cellmend.review.rows import MOST_ROWS, Filter, marks, texts
+from cellmend.review.rows import MOST_ROWS, Filter, Rows, marks, texts
+from cellmend.review.teaching import Levels
 
 MOST_ASKED = 100  # cells of the queue sent at once
 MOST_LISTED = 500  # cells of a bulk decision sent at once
@@ -42,14 +44,23 @@ def state(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def pulse(review: Review, asked: Mapping[str, Any]) -> Any:
     """What may have changed since the page last asked, in another tab or by learning."""
-    last = review.ledger.last
     return {
         "version": review.version,
         "tally": review.tally(),
-        "undo": None if last is None else {"step": last.number, "what": str(last)},
+        "undo": _last_step(review),
         "learning": _progress(review),
         "is_read": review.teacher.known is not None,
     }
+
+
+def _last_step(review: Review) -> Any:
+    """What would be undone next: its words, whether it is about cells or columns, and the first of the cells."""
+    last = review.ledger.last
+    if last is None:
+        return None
+    where = [{"row": row, "column": column} for row, column in islice(last.before, 1)]
+    about = "cells" if where else "columns"
+    return {"step": last.number, "what": last.what, "about": about, "cell": where[0] if where else None}
 
 
 def _progress(review: Review) -> Any:
@@ -66,26 +77,39 @@ def changes(review: Review, asked: Mapping[str, Any]) -> Any:
 
 
 def queue(review: Review, asked: Mapping[str, Any]) -> Any:
-    """The next cells to decide."""
+    """The next cells to decide, each with all that is told of it; they are at least as new as the version says."""
     most = min(whole(asked, "count", 20), MOST_ASKED)
-    return {"cells": [asdict(each) for each in review.queue(most, filter_of(asked))], "version": review.version}
+    version = review.version
+    following = review.queue(2 * most, filter_of(asked))
+    return {"cells": cards(review, following[:most], soon=following[most:]), "version": version}
 
 
 def cell(review: Review, asked: Mapping[str, Any]) -> Any:
     """All that is told of one cell, and the row around it."""
-    own = cell_of(asked)
-    found = review.describe(own)
-    row, flag = np.array([own[0]]), found.flag
-    here = marks(row, review.table, review.flagged, review.ledger)
-    decision = review.ledger.of(own)
-    alike = {by: {verdict: len(review.bulk(flag, by, verdict)) for verdict in ("right", "wrong")} for by in LIKENESSES}
+    return cards(review, [review.describe(cell_of(asked))])[0]
+
+
+def cards(review: Review, cells: Sequence[Asked], *, soon: Sequence[Asked] = ()) -> list[Any]:
+    """All that is told of each of these cells; `soon` are cells that are asked for next."""
+    flags = [each.flag for each in cells]
+    rows = texts(review.table, np.array([flag.row for flag in flags], dtype=np.int64))
+    likely = review.likely([flag.cell for flag in flags], soon=[each.flag.cell for each in soon])
+    return [_card(review, *each) for each in zip(cells, rows, likely, strict=True)]
+
+
+def _card(review: Review, asked: Asked, row: Sequence[str | None], likely: Levels) -> Any:
+    flag = asked.flag
+    here = marks(np.array([flag.row]), review.table, review.flagged, review.ledger)
+    drawn = review.picture(flag.cell, flag.repair)
     return {
-        **asdict(found),
-        "text": review.text(own),
-        "decision": told(decision, flag),
-        "row": texts(review.table, row)[0],
+        **asdict(asked),
+        "text": review.text(flag.cell),
+        "decision": told(review.ledger.of(flag.cell), flag),
+        "row": row,
         "marks": [asdict(mark) for mark in here],
-        "alike": alike if review.flagged.get(own) else None,
+        "alike": review.count_alike(flag) if review.flagged.get(flag.cell) else None,
+        "likely": likely,
+        "picture": None if drawn is None else asdict(drawn),
     }
 
 
@@ -97,17 +121,6 @@ def told(decision: Decision | None, flag: Flag | None) -> Any:
     return {**asdict(decision), "state": state_of(decision, proposed), "words": in_words(decision)}
 
 
-def picture(review: Review, asked: Mapping[str, Any]) -> Any:
-    """The picture of a cell's column; nothing until the model is read."""
-    drawn = review.picture(cell_of(asked), asked.get("repair") or None)
-    return {"picture": None if drawn is None else asdict(drawn)}
-
-
-def likely(review: Review, asked: Mapping[str, Any]) -> Any:
-    """Which levels the rest of the row makes likely."""
-    return {"levels": review.likely(cell_of(asked))}
-
-
 def rows(review: Review, asked: Mapping[str, Any]) -> Any:
     """Some rows of the table, or of those that a filter keeps."""
     kept, start = review.rows(filter_of(asked)), whole(asked, "start", 0)
@@ -117,12 +130,19 @@ def rows(review: Review, asked: Mapping[str, Any]) -> Any:
     found = marks(shown, review.table, review.flagged, review.ledger)
     return {
         "total": total,
+        "place": _place(kept, whole(asked, "find"), total) if "find" in asked else None,
         "start": start,
         "rows": shown.tolist(),
         "texts": texts(review.table, shown),
         "marks": [asdict(mark) for mark in found],
         "version": review.version,
     }
+
+
+def _place(kept: Rows | None, row: int, total: int) -> int | None:
+    """At which place of the rows that a filter keeps this one is; None if it is not among them."""
+    place = row if kept is None else int(np.searchsorted(kept, row))
+    return place if place < total and (kept is None or kept[place] == row) else None
 
 
 def following(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -168,18 +188,16 @@ def columns(review: Review, asked: Mapping[str, Any]) -> Any:
 
 
 def decide(review: Review, asked: Mapping[str, Any]) -> Any:
-    """Decide about one cell: keep its value, or give it a repair."""
-    own, seen = cell_of(asked), asked.get("seen")
-    if seen is not None:
-        names = [each.name for each in fields(Decision) if each.name in mapping(seen)]
-        seen = Decision.of({name: seen[name] for name in names})
+    """Decide about one cell as it was shown: keep its value, or give it a repair."""
+    own, seen = cell_of(asked), seen_of(asked)
+    review.check_shown(own, text_of(asked, "value"))
     if verdict_of(asked) == RIGHT:
         step = review.keep(own, seen=seen)
     else:
-        repair = asked.get("repair")
-        if not isinstance(repair, str | None):
-            raise DecisionError(f"A repair must be a text; it is {repair!r}.")
-        step = review.accept(own, repair, seen=seen, insist=asked.get("insist") is True)
+        repair, edited = text_of(asked, "repair"), asked.get("edited")
+        if not isinstance(edited, bool | None):
+            raise DecisionError(f"Whether a repair was edited is true or false; it is {edited!r}.")
+        step = review.accept(own, repair, seen=seen, insist=asked.get("insist") is True, edited=edited)
     return done(review, step) | {"decision": told(review.ledger.of(own), review.flagged.get(own))}
 
 
@@ -196,7 +214,9 @@ def undo(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def withdraw(review: Review, asked: Mapping[str, Any]) -> Any:
     """Take back what was decided about a cell."""
-    return done(review, review.withdraw(cell_of(asked)))
+    own = cell_of(asked)
+    review.check_shown(own, text_of(asked, "value"))
+    return done(review, review.withdraw(own, seen=seen_of(asked)))
 
 
 def skip(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -214,16 +234,16 @@ def set_column(review: Review, asked: Mapping[str, Any]) -> Any:
     """Say something of a whole column."""
     name = str(asked.get("column"))
     if "limits" in asked:
-        review.set_limits(name, Limits.of(mapping(asked["limits"])))
+        step = review.set_limits(name, Limits.of(mapping(asked["limits"])))
     else:
-        review.set_kind(name, asked.get("kind"))
-    return columns(review, asked)
+        step = review.set_kind(name, asked.get("kind"))
+    return done(review, step) | columns(review, asked)
 
 
 def set_rule(review: Review, asked: Mapping[str, Any]) -> Any:
     """Confirm a rule or strike it out."""
-    review.set_rule(str(asked.get("rule")), asked.get("verdict"))
-    return columns(review, asked)
+    step = review.set_rule(str(asked.get("rule")), asked.get("verdict"))
+    return done(review, step) | columns(review, asked)
 
 
 def export(review: Review, asked: Mapping[str, Any]) -> Any:
@@ -234,11 +254,11 @@ def export(review: Review, asked: Mapping[str, Any]) -> Any:
 
 
 def done(review: Review, step: Step | None) -> dict[str, Any]:
-    """What came of a deed."""
-    return {"cells": len(step.before) if step else 0, **pulse(review, {})}
+    """What came of a deed, and the number of the step by which it is undone."""
+    return {"cells": len(step.before) if step else 0, "step": step and step.number, **pulse(review, {})}
 
 
-ASKING = (state, pulse, queue, cell, picture, likely, rows, following, alike, columns, changes)
+ASKING = (state, pulse, queue, cell, rows, following, alike, columns, changes)
 QUESTIONS: dict[str, Answer] = {each.__name__: each for each in ASKING}
 DOING = (decide, bulk, undo, withdraw, skip, learn, export)
 DEEDS: dict[str, Answer] = {each.__name__: each for each in DOING} | {"column": set_column, "rule": set_rule}
@@ -267,6 +287,23 @@ def likeness(asked: Mapping[str, Any]) -> str:
     if asked.get("by") not in LIKENESSES:
         raise DecisionError(f"Cells are alike by {' or '.join(LIKENESSES)}; not by {asked.get('by')!r}.")
     return str(asked["by"])
+
+
+def text_of(asked: Mapping[str, Any], name: str) -> str | None:
+    """The text of a cell; None for one that is missing or not known."""
+    given = asked.get(name)
+    if not isinstance(given, str | None):
+        raise DecisionError(f"A {name} must be a text; it is {given!r}.")
+    return given
+
+
+def seen_of(asked: Mapping[str, Any]) -> Decision | None:
+    """The decision that was shown to stand for the cell."""
+    seen = asked.get("seen")
+    if seen is None:
+        return None
+    names = [each.name for each in fields(Decision) if each.name in mapping(seen)]
+    return Decision.of({name: seen[name] for name in names})
 
 
 def verdict_of(asked: Mapping[str, Any]) -> str:

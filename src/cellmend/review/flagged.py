@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from cellmend.files.results import FINDINGS
 from cellmend.review.ledger import Cell
 from cellmend.table.causes.named import UNLIKE_ROW
 
+LIKENESSES = ("value", "cause")
+Likeness = tuple[str | None, ...]  # the column, with a value and its repair, or with a cause
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
@@ -30,8 +34,8 @@ class Flag:
     value: str
     suspicion: float
     repair: str | None
-    low: float | None
-    high: float | None
+    low: float | str | None  # of dates text
+    high: float | str | None
     reason: str
     cause: str
 
@@ -88,15 +92,21 @@ class Flagged:
 
     def alike(self, flag: Flag, by: str) -> list[Flag]:
         """Those of its column with the same value and repair (by "value"), or of the same cause (by "cause")."""
-        return self._groups[by].get(_likeness(flag, by), [])
+        return self.kinds.get(likeness(flag, by), [])
 
     @cached_property
-    def _groups(self) -> Mapping[str, Mapping[tuple[Any, ...], list[Flag]]]:
-        found: dict[str, dict[tuple[Any, ...], list[Flag]]] = {by: {} for by in LIKENESSES}
+    def kinds(self) -> Mapping[Likeness, list[Flag]]:
+        """Those that are alike, by what they have in common."""
+        found: dict[Likeness, list[Flag]] = {}
         for flag in self.flags:
-            for by, groups in found.items():
-                groups.setdefault(_likeness(flag, by), []).append(flag)
+            for by in LIKENESSES:
+                found.setdefault(likeness(flag, by), []).append(flag)
         return found
+
+    @cached_property
+    def repairs(self) -> Mapping[Likeness, int]:
+        """How many of those that are alike have a repair."""
+        return {kind: sum(flag.repair is not None for flag in own) for kind, own in self.kinds.items()}
 
     def merged(self, others: Iterable[Flag]) -> Flagged:
         """With others, which take the place of what was said of the same cells; the most suspicious first."""
@@ -104,10 +114,8 @@ class Flagged:
         return Flagged(sorted(joined.values(), key=lambda flag: -flag.suspicion))
 
 
-LIKENESSES = ("value", "cause")
-
-
-def _likeness(flag: Flag, by: str) -> tuple[Any, ...]:
+def likeness(flag: Flag, by: str) -> Likeness:
+    """What cells like this one have in common."""
     return (flag.column, flag.value, flag.repair) if by == "value" else (flag.column, flag.cause)
 
 
@@ -143,12 +151,23 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         value=str(line["value"]),
         suspicion=float(line["suspicion"]),
         repair=line["repair"] or None,
-        low=_number(line.get("low")),
-        high=_number(line.get("high")),
+        low=_end(line.get("low")),
+        high=_end(line.get("high")),
         reason=line["reason"],
         cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
     )
 
 
-def _number(text: Any) -> float | None:
-    return None if text in (None, "") else float(text)
+def _end(given: Any) -> float | str | None:
+    """An end of an interval: a number, or a date as it stands.
+
+    >>> _end("9.7"), _end("2024-01-17"), _end("")
+    (9.7, '2024-01-17', None)
+    """
+    if given in (None, ""):
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        date.fromisoformat(given[:10])  # or this is a ValueError too
+        return str(given)

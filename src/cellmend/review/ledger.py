@@ -1,33 +1,30 @@
-"""The ledger: what stands decided about each cell, on the disk before anybody is told that it is."""
+"""The ledger: what stands decided about each cell, on the disk before anybody is told that it is; and the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cellmend.decisions.decision import RIGHT, UNDO, WRONG, Decision, append_decisions, read_decisions, standing
 from cellmend.errors import DecisionError
+from cellmend.review.limits import Wishes
 
 Cell = tuple[int, str]  # row and column
 
 
 class ConflictError(DecisionError):
-    """Somebody else, in another tab, has decided about the cell meanwhile."""
+    """The cell is not as it was shown: another tab, say, has decided about it meanwhile."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What was done at once and is undone at once: one decision, or all of a kind."""
+    """What was done at once and is undone at once: one decision, all of a kind, or what was said of a column."""
 
     number: int
-    before: Mapping[Cell, Decision | None]  # what stood for each of the cells
-
-    def __str__(self) -> str:
-        if len(self.before) > 1:
-            return f"{len(self.before):,} decisions"
-        row, column = next(iter(self.before))
-        return f"row {row}, {column}"
+    what: str  # for a sentence
+    before: Mapping[Cell, Decision | None] = field(default_factory=dict)  # what stood for each of the cells
+    wishes: Wishes | None = None  # what had been said of the columns; None: the step is about cells
 
 
 class Ledger:
@@ -51,7 +48,7 @@ class Ledger:
         for row, column in self._held:
             self._columns.setdefault(row, set()).add(column)
         # Of what was decided before this start each decision is a step of its own.
-        self._steps = [Step(number, {cell: None}) for number, cell in enumerate(self._held, 1)]
+        self._steps = [Step(number, _named([cell]), {cell: None}) for number, cell in enumerate(self._held, 1)]
         self.version = len(self._steps)  # rises with every change
         self._changed: dict[Cell, Decision | None] = {}  # what stood for a cell before it changed
 
@@ -86,7 +83,7 @@ class Ledger:
         for each in new:
             before = self._held.get(each.cell)
             if before is not None and before != seen:
-                raise ConflictError(f"Row {each.row} of {each.column!r} was decided meanwhile: {in_words(before)}.")
+                raise _conflict(each.cell, before)
         return self._take({each.cell: each for each in new}) if new else None
 
     def undo(self, number: int) -> bool:
@@ -97,14 +94,23 @@ class Ledger:
         self._write(step.before)
         return True
 
-    def withdraw(self, cell: Cell) -> Step | None:
-        """Take back what stands for one cell, as a step of its own."""
-        return self._take({cell: None}) if cell in self._held else None
+    def withdraw(self, cell: Cell, *, seen: Decision | None) -> Step | None:
+        """Take back what was seen standing for one cell, as a step of its own; None if nothing stands there."""
+        before = self._held.get(cell)
+        if before is not None and before != seen:
+            raise _conflict(cell, before)
+        return self._take({cell: None}) if before else None
+
+    def note(self, what: str, wishes: Wishes) -> Step:
+        """Remember a step about columns; `wishes` is what had been said of them before."""
+        self.version += 1
+        self._steps.append(Step(self.version, what, wishes=wishes))
+        return self._steps[-1]
 
     def _take(self, new: Mapping[Cell, Decision | None]) -> Step:
         before = {cell: self._held.get(cell) for cell in new}
         self._write(new)
-        step = Step(self.version, before)
+        step = Step(self.version, _named(list(new)), before)
         self._steps.append(step)
         return step
 
@@ -129,6 +135,15 @@ class Ledger:
                 yield decision
 
 
+def _named(cells: Sequence[Cell]) -> str:
+    row, column = cells[0]
+    return f"row {row}, {column}" if len(cells) == 1 else f"{len(cells):,} decisions"
+
+
+def _conflict(cell: Cell, decision: Decision) -> ConflictError:
+    return ConflictError(f"Row {cell[0]} of {cell[1]!r} was decided meanwhile: {in_words(decision)}.")
+
+
 def in_words(decision: Decision) -> str:
     """A decision for a sentence.
 
@@ -143,8 +158,12 @@ def in_words(decision: Decision) -> str:
 def state_of(decision: Decision | None, proposed: str | None) -> str:
     """What a decision means for the cell: "open", "kept", "accepted", "edited" or "wrong" (with nothing known).
 
+    Whether a repair was edited is what the decision says; where it does not, the repair is compared with the proposal.
+
     >>> state_of(Decision(3, "city", "Ulmm", "wrong", "Ulm"), "Ulm")
     'accepted'
+    >>> state_of(Decision(3, "city", "Ulmm", "wrong", "Ulm", edited=True), "Ulm")
+    'edited'
     """
     if decision is None:
         return "open"
@@ -152,4 +171,5 @@ def state_of(decision: Decision | None, proposed: str | None) -> str:
         return "kept"
     if decision.repair is None:
         return "wrong"
-    return "accepted" if decision.repair == proposed else "edited"
+    is_edited = decision.repair != proposed if decision.edited is None else decision.edited
+    return "edited" if is_edited else "accepted"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
@@ -14,13 +15,13 @@ import pyarrow as pa
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
-from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged
-from cellmend.review.ledger import Cell, Ledger, Step, state_of
+from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
+from cellmend.review.ledger import Cell, ConflictError, Ledger, Step, state_of
 from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
-from cellmend.review.teaching import Teacher
+from cellmend.review.teaching import Levels, Teacher
 from cellmend.table.texts import Notation
 
 KEPT_FILTERS = 8  # whose rows are remembered
@@ -46,6 +47,8 @@ class Review:
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
         self._tally: dict[str, int] = {}  # none: not counted yet
+        self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
+        self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
         self._flag_again()
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
@@ -110,14 +113,21 @@ class Review:
         """What is known of one cell, flagged or not."""
         self._check(cell)
         with self.lock:
-            found = self._asked(cell)
-            alike = max(len(self.open_alike(found.flag, by)) for by in LIKENESSES)
-            return found if found.is_question else replace(found, speaks_for=alike)
+            return self._asked(cell)
 
-    def likely(self, cell: Cell) -> list[tuple[str, float]]:
-        """The levels that the rest of the row makes likely in a cell, with probabilities."""
-        self._check(cell)
-        return self.teacher.likely(*cell)
+    def count_alike(self, flag: Flag) -> Mapping[str, Mapping[str, int]]:
+        """How many cells a bulk decision of each likeness and verdict would decide."""
+        with self.lock:
+            self.tally()
+            return {by: self._count_open(likeness(flag, by)) for by in LIKENESSES}
+
+    def _count_open(self, kind: Likeness) -> Mapping[str, int]:
+        cells, repairs = len(self.flagged.kinds.get(kind, ())), self.flagged.repairs.get(kind, 0)
+        return {RIGHT: cells - self._decided[kind], WRONG: repairs - self._decided_repairs[kind]}
+
+    def likely(self, cells: Sequence[Cell], *, soon: Sequence[Cell] = ()) -> list[Levels]:
+        """The levels that the rest of the row makes likely in each cell; `soon` are cells that are asked for next."""
+        return self.teacher.likely(cells, soon=soon)
 
     def skip(self, cell: Cell) -> None:
         """Ask about a cell again only after all others."""
@@ -125,6 +135,7 @@ class Review:
         with self.lock:
             self.skipped.pop(cell, None)
             self.skipped[cell] = None
+            self._changes += 1
 
     def open_alike(self, flag: Flag, by: str) -> list[Flag]:
         """Flagged cells like this one that nobody has decided yet, itself among them."""
@@ -136,11 +147,18 @@ class Review:
     def _stands(self, decision: Decision) -> bool:
         """Does the cell of a decision hold the value that was seen?"""
         row, column = decision.cell
-        return (
-            column in self.places
-            and row < self.table.num_rows
-            and (self.text(decision.cell) or "").strip() == (decision.value or "").strip()
-        )
+        is_there = column in self.places and row < self.table.num_rows
+        return is_there and self._holds(decision.cell, decision.value)
+
+    def _holds(self, cell: Cell, value: str | None) -> bool:
+        return (self.text(cell) or "").strip() == (value or "").strip()
+
+    def check_shown(self, cell: Cell, value: str | None) -> None:
+        """Refuse what is said of a cell that was shown with another value than it holds."""
+        self._check(cell)
+        if not self._holds(cell, value):
+            row, column = cell
+            raise ConflictError(f"Row {row} of {column!r} holds {self.text(cell)!r}; {value!r} was shown.")
 
     def _check(self, cell: Cell) -> None:
         row, column = cell
@@ -149,12 +167,27 @@ class Review:
 
     # ------------------------------------------------------------ what is decided
 
-    def accept(self, cell: Cell, repair: str | None, *, seen: Decision | None, insist: bool = False) -> Step | None:
-        """The cell is wrong and should be `repair`; None: it is not known what it should be."""
+    def accept(
+        self,
+        cell: Cell,
+        repair: str | None,
+        *,
+        seen: Decision | None,
+        insist: bool = False,
+        edited: bool | None = None,
+    ) -> Step | None:
+        """The cell is wrong and should be `repair`; None: it is not known what it should be.
+
+        `edited` says whether that differs from what was proposed to the person; None: compare it with today's proposal.
+        """
         self._check(cell)
-        if repair is not None:
-            self.check_edit(cell, repair, insist=insist)
-        return self._decide(Decision(*cell, self.text(cell), WRONG, repair), seen)
+        if repair is None:
+            return self._decide(Decision(*cell, self.text(cell), WRONG), seen)
+        if edited is None:
+            flag = self.flagged.get(cell)
+            edited = flag is None or flag.repair != repair
+        self.check_edit(cell, repair, insist=insist or not edited)
+        return self._decide(Decision(*cell, self.text(cell), WRONG, repair, edited), seen)
 
     def keep(self, cell: Cell, *, seen: Decision | None) -> Step | None:
         """The value is right as it is."""
@@ -174,10 +207,11 @@ class Review:
             cells = [] if flag is None else self.bulk(flag, by, verdict)
             if len(cells) != count:
                 raise DecisionError(f"{count:,} cells were shown and {len(cells):,} are open now; look at them again.")
+            proposed = [(each.repair, False) if verdict == WRONG else (None, None) for each in cells]
             return self.ledger.decide(
                 [
-                    Decision(*each.cell, self.text(each.cell), verdict, each.repair if verdict == WRONG else None)
-                    for each in cells
+                    Decision(*each.cell, self.text(each.cell), verdict, repair, edited)
+                    for each, (repair, edited) in zip(cells, proposed, strict=True)
                 ]
             )
 
@@ -188,12 +222,15 @@ class Review:
     def undo(self, number: int) -> bool:
         """Take back the last step, if it is this one."""
         with self.lock:
+            last = self.ledger.last
+            if last is not None and last.number == number and last.wishes is not None:
+                self._put(last.wishes)
             return self.ledger.undo(number)
 
-    def withdraw(self, cell: Cell) -> Step | None:
+    def withdraw(self, cell: Cell, *, seen: Decision | None) -> Step | None:
         """Take back what was decided about one cell."""
         with self.lock:
-            return self.ledger.withdraw(cell)
+            return self.ledger.withdraw(cell, seen=seen)
 
     def check_edit(self, cell: Cell, text: str, *, insist: bool) -> None:
         """Refuse a text that cannot stand in its column, and, unless the person insists, one that never did."""
@@ -202,6 +239,8 @@ class Review:
             return
         typed(text, self.table.schema.field(name))
         if text == "":
+            if not insist and self.text(cell):
+                raise UnusualError(f"Nothing is typed. Save {name} of row {cell[0]} as empty?")
             return
         self._check_reading(name, text)
         limits = self.wishes.limits.get(name)
@@ -282,6 +321,7 @@ class Review:
             changed = self.ledger.take_changed()
             if not self._tally:
                 self._tally = dict.fromkeys(STATES, 0) | {"open": len(self.flagged.flags)}
+                self._decided, self._decided_repairs = Counter(), Counter()
                 changed = {each.cell: None for each in self.ledger.standing}
             for cell, before in changed.items():
                 self._count(cell, before, -1)
@@ -293,31 +333,44 @@ class Review:
         flag = self.flagged.get(cell)
         if decision is not None or flag is not None:
             self._tally[state_of(decision, flag.repair if flag else None)] += times
+        if decision is not None and flag is not None:
+            for by in LIKENESSES:
+                self._decided[likeness(flag, by)] += times
+                self._decided_repairs[likeness(flag, by)] += times * (flag.repair is not None)
 
     # ------------------------------------------------------------ whole columns
 
-    def set_kind(self, name: str, kind: str | None) -> None:
+    def set_kind(self, name: str, kind: str | None) -> Step | None:
         """Take a column for another kind, from the next learning on."""
-        self._set(name, self.wishes.with_kind(name, kind))
+        return self._set(name, lambda before: before.with_kind(name, kind), f"the kind of {name}")
 
-    def set_limits(self, name: str, limits: Limits) -> None:
+    def set_limits(self, name: str, limits: Limits) -> Step | None:
         """Allow only such values in a column; others are flagged at once."""
-        self._set(name, self.wishes.with_limits(name, limits))
+        return self._set(name, lambda before: before.with_limits(name, limits), f"the valid values of {name}")
 
-    def set_rule(self, rule: str, verdict: str | None) -> None:
+    def set_rule(self, rule: str, verdict: str | None) -> Step | None:
         """Confirm a rule that was found, or strike it out, from the next learning on."""
-        self._wish(self.wishes.with_rule(rule, verdict))
+        return self._wish(lambda before: before.with_rule(rule, verdict), f"the rule “{rule}”")
 
-    def _set(self, name: str, wishes: Wishes) -> None:
+    def _set(self, name: str, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         if name not in self.places:
             raise DecisionError(f"The table has no column {name!r}.")
-        self._wish(wishes)
+        return self._wish(change, what)
 
-    def _wish(self, wishes: Wishes) -> None:
+    def _wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
+        """Change what is said of columns, as one step; None if that is said already."""
         with self.lock:
-            wishes.save(self.results.columns)
-            self.wishes = wishes
-            self._flag_again()
+            before = self.wishes
+            after = change(before)
+            if after == before:
+                return None
+            self._put(after)
+            return self.ledger.note(what, before)
+
+    def _put(self, wishes: Wishes) -> None:
+        wishes.save(self.results.columns)
+        self.wishes = wishes
+        self._flag_again()
 
     def _forbidden(self, name: str, limits: Limits) -> Iterator[Flag]:
         """The cells of a column that may not stand there."""

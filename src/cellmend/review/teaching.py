@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from cellmend.decisions.decision import Decision
 from cellmend.files.results import FINDINGS, MODEL
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 QUESTIONS = 20
 ASKED_ROWS = 20_000  # of a larger table questions come from so many rows, those with flagged cells before others
+MOST_LIKELY, LEAST_LIKELY = 4, 0.01  # of likely levels so many are shown, and none below this probability
 SHOWN_CHANGES = 500  # cells of which it is listed how learning changed them
+Levels = list[tuple[str, float]]  # with their probabilities
 STAGES = (
     "Reading the model",
     "Fitting again",
@@ -88,6 +91,7 @@ class Teacher:
         self.known: Known | None = None
         self.progress = Progress()
         self._mender: CellMender | None = None
+        self._likely: dict[int, Mapping[str, Levels]] = {}  # of each row that the model was asked about
         self._lock = threading.Lock()  # one piece of work at a time
         self._asking = threading.Lock()
         self._started = 0.0
@@ -100,18 +104,27 @@ class Teacher:
         """Begin to learn from decisions; False if something is being learned already."""
         return self._begin(lambda: self._learn(decisions, flagged, wishes))
 
-    def likely(self, row: int, column: str) -> list[tuple[str, float]]:
-        """The levels that the rest of the row makes likely in a cell, with probabilities; none without a model."""
-        mender = self._mender
-        if mender is None or self.known is None or self.known.schema[column].kind not in ("category", "ordinal"):
-            return []
+    def likely(self, cells: Sequence[Cell], *, soon: Sequence[Cell] = ()) -> list[Levels]:
+        """The levels that the rest of the row makes likely in each cell, with probabilities; none without a model.
+
+        The model answers about many rows as fast as about one: if it must be asked, then also about those of `soon`.
+        """
         with self._asking:
-            found = mender.reconstruct_proba(self.results.source.table.slice(row, 1))
-        if column not in found:
-            return []
-        chances = found[column].to_pydict()
-        ranked = sorted(((level, own[0]) for level, own in chances.items()), key=lambda pair: -pair[1])
-        return [(level, chance) for level, chance in ranked[:4] if chance >= 0.01]
+            mender, known = self._mender, self.known
+            if mender is None or known is None:
+                return [[] for _ in cells]
+            if any(self._is_new(cell, known) for cell in cells):
+                new = sorted({cell[0] for cell in (*cells, *soon) if self._is_new(cell, known)})
+                self._likely |= zip(new, likely_levels(mender, self.results.source.table.take(new)), strict=True)
+            return [self._likely.get(row, {}).get(column, []) for row, column in cells]
+
+    def _is_new(self, cell: Cell, known: Known) -> bool:
+        """Has the model something to say of this cell, and was not asked yet?"""
+        return cell[0] not in self._likely and known.schema[cell[1]].kind in ("category", "ordinal")
+
+    def _know(self, mender: CellMender) -> None:
+        with self._asking:
+            self._mender, self.known, self._likely = mender, _known(mender), {}
 
     # ------------------------------------------------------------ in the thread
 
@@ -140,8 +153,7 @@ class Teacher:
         from cellmend.estimator import load
 
         last = self.results.learned / MODEL
-        self._mender = load(last if last.is_file() else self.results.model)
-        self.known = _known(self._mender)
+        self._know(load(last if last.is_file() else self.results.model))
         self.take(None)
         self._ask(flagged)
 
@@ -179,7 +191,7 @@ class Teacher:
         mended = mender.mend(table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
         found = Flagged([flag_of(line) for line in to_arrow(mended.found).to_pylist()])
         self._keep(mender, mended.found)
-        self._mender, self.known = mender, _known(mender)
+        self._know(mender)
         decided = {each.cell for each in decisions}
         changes = changes_between(flagged, found, decided)
         self.take(found)
@@ -205,6 +217,17 @@ def question_of(line: Mapping[str, Any]) -> Asked:
 def _known(mender: CellMender) -> Known:
     reader = mender.model_.reader
     return Known(reader.schema, reader.notations, rules=[rule.words() for rule in reader.relations])
+
+
+def likely_levels(mender: CellMender, rows: pa.Table) -> list[dict[str, Levels]]:
+    """For each row the levels that the others of its cells make likely in a column, the likeliest first."""
+    found: list[dict[str, Levels]] = [{} for _ in range(rows.num_rows)]
+    for column, levels in mender.reconstruct_proba(rows).items():
+        chances = np.column_stack([levels[name].to_numpy() for name in levels.column_names])
+        best = np.argsort(-chances, axis=1, kind="stable")[:, :MOST_LIKELY]
+        for own, line, order in zip(found, chances, best, strict=True):
+            own[column] = [(levels.column_names[at], float(line[at])) for at in order if line[at] >= LEAST_LIKELY]
+    return found
 
 
 def heed(mender: CellMender, verdicts: Mapping[str, str]) -> None:

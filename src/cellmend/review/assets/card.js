@@ -1,38 +1,31 @@
 // One cell: what was found, what is proposed and why, and the ways to decide. Used in the queue and beside the table.
-import { ask, tell } from "./api.js";
-import { action, byId, counted, el, isTyping, notify, number, openDialog, percent, plain, shown, speak } from "./dom.js";
-import { brief, compared, isLong } from "./difference.js";
-import { refresh } from "./state.js";
+// What is shown stays as it is until somebody acts; what is new about it is told in a line of its own.
+import { ask } from "./api.js";
+import { action, apart, byId, counted, el, isTyping, notify, number, openDialog, percent, plain, shown, speak, told } from "./dom.js";
+import { brief, compared, isLong, isolated } from "./difference.js";
+import { keyOf } from "./outbox.js";
+
+const typed = new Map(); // what is being typed about each cell: it is never lost
 
 export class Card {
-  // `decided` is called once something was decided, with the cell; `skipped` likewise, where skipping makes sense.
-  constructor(place, { decided, skipped = null }) {
+  // `deliver(name, deed, {words, what, isAwaited})` takes a deed about the cell on its way; `skip` puts it last.
+  constructor(place, { deliver, skip = null }) {
     this.place = place;
-    this.decided = decided;
-    this.skipped = skipped;
+    this.deliver = deliver;
+    this.skip = skip;
     this.cell = null;
-    this.editing = null; // what is being typed
-    this.isActing = false; // is a decision on its way? Then no other is taken.
+    this.news = el("p", { className: "news", role: "status" });
+    this.isSaving = false; // is what was typed on its way?
   }
 
-  // Show a cell; if nobody asked for that (`byItself`), never in place of what is being typed.
-  async show(where, { byItself = false } = {}) {
-    const wanted = `${where.row} ${where.column}`;
-    if (!byItself) this.wanted = wanted;
-    const before = this.wanted;
-    const cell = await ask("cell", where);
-    if (this.wanted !== before || (byItself && (this.editing !== null || this.isActing))) return null; // overtaken
-    const isSame = this.cell && this.cell.flag.row === cell.flag.row && this.cell.flag.column === cell.flag.column;
+  show(cell) {
     this.cell = cell;
-    this.wanted = wanted;
-    if (!isSame) this.editing = null;
+    this.news.replaceChildren();
     this.draw();
-    this.drawLikely(wanted);
-    return cell;
   }
 
   clear(...children) {
-    this.cell = this.wanted = this.editing = null;
+    this.cell = null;
     this.place.replaceChildren(...children);
   }
 
@@ -40,19 +33,29 @@ export class Card {
     return { row: this.cell.flag.row, column: this.cell.flag.column };
   }
 
+  get key() {
+    return this.cell && keyOf(this.cell.flag);
+  }
+
+  get editing() {
+    return typed.get(this.key) ?? null;
+  }
+
   draw() {
     const { flag, text, decision, is_question: isQuestion, speaks_for: speaksFor } = this.cell;
     const kicker = isQuestion ? `Question · speaks for ${counted(speaksFor, "cell")}` : flag.cause;
     this.place.replaceChildren(
-      el("p", { className: "kicker" }, kicker),
-      el("h3", {}, flag.column, " ", el("small", {}, `row ${number(flag.row)}`)),
-      this.exchange(),
-      ...(flag.suspicion > 0 ? [suspicionBar(flag.suspicion)] : []),
-      el("p", { className: "reason" }, brief(flag.reason, text, flag.repair)),
-      el("div", { className: "likely" }),
-      ...(decision ? [el("p", { className: `verdict ${decision.state}` }, `Decided: ${decision.words}.`)] : []),
+      el("div", { className: "top" }, el("p", { className: "kicker" }, kicker), this.news),
+      el("h3", {}, apart(flag.column), " ", el("small", {}, `row ${number(flag.row)}`)),
+      el("div", { className: "told", tabIndex: 0, role: "group", "aria-label": "What was found" },
+        ...(this.editing === null ? [] : [this.editor()]),
+        this.exchange(),
+        ...(flag.suspicion > 0 ? [suspicionBar(flag.suspicion)] : []),
+        el("p", { className: "reason" }, ...isolated(brief(flag.reason, text, flag.repair), [text, flag.repair, flag.column])),
+        ...this.likely(),
+        ...(decision ? [el("p", { className: `verdict ${decision.state}` }, ...told`Decided: ${decision.words}.`)] : []),
+      ),
       this.actions(),
-      ...(this.editing === null ? [] : [this.editor()]),
       this.bulkActions(),
     );
   }
@@ -61,7 +64,8 @@ export class Card {
     const { flag, text, decision } = this.cell;
     const repair = decision?.repair ?? flag.repair;
     if (repair === null && flag.suspicion < 0.5) {
-      return el("div", { className: "exchange" }, el("div", {}, el("span", { className: "word" }, "Is it right?"), el("output", {}, shown(text))));
+      return el("div", { className: isLong(text) ? "exchange long" : "exchange" },
+        el("div", {}, el("span", { className: "word" }, "Is it right?"), el("output", {}, shown(text))));
     }
     const word = decision?.repair != null ? "decided" : "proposed";
     const span = flag.low === null ? null : el("small", {}, `usually ${short(flag.low)} to ${short(flag.high)}`);
@@ -72,97 +76,100 @@ export class Card {
         el("output", { className: "meant" }, ...(repair === null ? [el("i", {}, "not sure enough")] : compared(repair, text))), span));
   }
 
-  async drawLikely(wanted) {
-    const found = await ask("likely", this.where).catch(() => ({ levels: [] }));
-    if (this.wanted !== wanted || !found.levels.length) return;
-    const parts = found.levels.map(([level, chance]) => el("li", {}, this.choice(level), " ", el("b", {}, percent(chance))));
-    this.place.querySelector(".likely")?.replaceChildren(el("span", { className: "word" }, "by the rest of the row"), el("ul", {}, ...parts));
+  // The likely levels, each of which can be chosen as the repair unless it is what stands there.
+  likely() {
+    if (!this.cell.likely.length) return [];
+    const parts = this.cell.likely.map(([level, chance]) => el("li", {}, this.choice(level), " ", el("b", {}, percent(chance))));
+    return [el("div", { className: "likely" }, el("span", { className: "word" }, "by the rest of the row"), el("ul", {}, ...parts))];
   }
 
-  // A likely level, which can be chosen as the repair unless it is what stands there.
   choice(level) {
-    if (level === this.cell.text) return el("span", {}, level);
-    const { row, column } = this.cell.flag;
-    const words = `Accepted: ${column} of row ${number(row)} becomes ${plain(level)}.`;
-    const choose = () => this.decide({ verdict: "wrong", repair: level }, words);
-    return el("button", { type: "button", className: "quietly", "aria-label": `Repair as ${level}`, onclick: choose }, level);
+    if (level === this.cell.text) return el("span", {}, apart(level));
+    return el("button", { type: "button", className: "quietly", "aria-label": `Repair as ${level}`, onclick: () => this.repair(level) }, apart(level));
   }
 
+  // Every button has its place, so that none comes to lie where another one was.
   actions() {
-    const { flag, decision } = this.cell;
-    const buttons = [];
-    if (flag.repair !== null) buttons.push(action("Accept", "A", "accept", () => this.accept()));
-    buttons.push(action(flag.suspicion > 0 ? "Value is right" : "Right", "R", "reject", () => this.reject()));
-    buttons.push(action("Edit", "E", "", () => this.edit()));
-    if (this.skipped) buttons.push(action("Skip", "S", "", () => this.skip()));
-    if (decision) buttons.push(action("Withdraw", null, "quietly", () => this.withdraw()));
+    const { flag } = this.cell;
+    const buttons = [
+      action("Accept", "A", "accept", () => this.accept(), flag.repair === null),
+      action("Value is right", "R", "reject", () => this.reject()),
+      action("Edit", "E", "", () => this.edit()),
+    ];
+    if (this.skip) buttons.push(action(this.cell.decision ? "Go on" : "Skip", "S", "", () => this.skip()));
     return el("div", { className: "actions" }, ...buttons);
   }
 
   bulkActions() {
-    const { alike } = this.cell;
-    const wrong = action("Wrong, no repair", "W", "quietly", () => this.wrong());
-    if (!alike) return el("div", { className: "bulk" }, wrong);
-    const offers = [];
-    for (const [by, words] of [["value", "with this value"], ["cause", "of this cause"]]) {
-      const most = Math.max(alike[by].right, alike[by].wrong);
-      if (most > 1) offers.push(action(`All ${number(most)} ${words}…`, offers.length ? null : "B", "quietly", () => this.bulk(by)));
-    }
-    return el("div", { className: "bulk" }, ...offers, wrong);
+    const { alike, decision } = this.cell;
+    const offers = [["value", "with this value"], ["cause", "of this cause"]].map(([by, words]) => {
+      const most = mostAlike(alike, by);
+      if (most < 2) return el("span");
+      return action(`All ${number(most)} ${words}…`, by === firstAlike(alike) ? "B" : null, "quietly", () => this.bulk(by));
+    });
+    const withdraw = decision ? action("Withdraw", null, "quietly", () => this.withdraw()) : el("span");
+    return el("div", { className: "bulk" }, action("Wrong, no repair", "W", "quietly", () => this.wrong()), ...offers, withdraw);
+  }
+
+  // ---------------------------------------------------------------- what is new about it
+
+  // Tell what differs from what is shown; `offer` is the name of a button and what it does.
+  tellNews(now, [name, act]) {
+    const before = this.cell;
+    const line = isOtherwise(now.decision, before.decision)
+      ? now.decision ? told`Decided in another tab meanwhile: ${now.decision.words}.` : ["Taken back in another tab meanwhile."]
+      : substance(now) === substance(before) ? [] : ["New suggestions."];
+    this.sayBeside(line, name, act);
+  }
+
+  sayBeside(line, name, act) {
+    const offer = line.length ? [" ", el("button", { type: "button", className: "quietly", onclick: act }, name)] : [];
+    this.news.replaceChildren(...line, ...offer);
   }
 
   // ---------------------------------------------------------------- deeds
 
-  async decide(deed, words) {
-    this.isActing = true;
-    try {
-      const done = await tell("decide", { ...this.where, seen: this.cell.decision, ...deed });
-      this.editing = null;
-      notify(words);
-      refresh(done);
-      await this.decided(this.where);
-      return null;
-    } catch (error) {
-      if (error.status === 409) {
-        notify(`${error.message} Look at it again.`, true);
-        await this.show(this.where);
-      } else if (this.editing === null) notify(error.message, true);
-      return error;
-    } finally {
-      this.isActing = false;
-    }
+  // What the server is told of the cell: where it is and what was shown of it.
+  get shownAs() {
+    return { ...this.where, value: this.cell.text, seen: this.cell.decision };
+  }
+
+  get name() {
+    return `row ${number(this.cell.flag.row)}, ${this.cell.flag.column}`;
+  }
+
+  decide(deed, words, isAwaited = false) {
+    return this.deliver("decide", { ...this.shownAs, ...deed }, { words: () => words, what: this.name, isAwaited });
   }
 
   accept() {
-    const { repair, row, column } = this.cell.flag;
-    if (repair === null) return this.edit();
-    return this.decide({ verdict: "wrong", repair }, `Accepted: ${column} of row ${number(row)} becomes ${plain(repair)}.`);
+    if (this.cell.flag.repair === null) this.edit();
+    else this.repair(this.cell.flag.repair);
+  }
+
+  repair(text) {
+    const { row, column, repair } = this.cell.flag;
+    this.decide({ verdict: "wrong", repair: text, edited: text !== repair }, told`Accepted: ${column} of row ${number(row)} becomes ${plain(text)}.`);
   }
 
   reject() {
     const { row, column } = this.cell.flag;
-    return this.decide({ verdict: "right" }, `Kept: ${column} of row ${number(row)} stays ${plain(this.cell.text)}.`);
+    this.decide({ verdict: "right" }, told`Kept: ${column} of row ${number(row)} stays ${plain(this.cell.text)}.`);
   }
 
   wrong() {
     const { row, column } = this.cell.flag;
-    return this.decide({ verdict: "wrong", repair: null }, `Noted: ${column} of row ${number(row)} is wrong; no repair.`);
+    this.decide({ verdict: "wrong", repair: null }, told`Noted: ${column} of row ${number(row)} is wrong; no repair.`);
   }
 
-  async skip() {
-    refresh(await tell("skip", this.where));
-    await this.skipped(this.where);
-  }
-
-  async withdraw() {
+  withdraw() {
     const { row, column } = this.cell.flag;
-    refresh(await tell("withdraw", this.where));
-    notify(`Withdrawn: ${column} of row ${number(row)} is open again.`);
-    await this.show(this.where);
+    const words = () => told`Withdrawn: ${column} of row ${number(row)} is open again.`;
+    this.deliver("withdraw", this.shownAs, { words, what: this.name, isAwaited: true }).catch((error) => notify(error.message, true));
   }
 
   edit() {
-    this.editing ??= this.cell.decision?.repair ?? this.cell.flag.repair ?? this.cell.text ?? "";
+    if (this.editing === null) typed.set(this.key, this.cell.decision?.repair ?? this.cell.flag.repair ?? this.cell.text ?? "");
     this.draw();
     const input = this.place.querySelector("input");
     input.focus();
@@ -171,8 +178,9 @@ export class Card {
 
   editor(trouble = null) {
     const id = `${this.place.id}-edit`;
+    const { key } = this;
     const input = el("input", {
-      id, value: this.editing, autocomplete: "off", spellcheck: false, oninput: () => (this.editing = input.value),
+      id, value: this.editing, autocomplete: "off", spellcheck: false, dir: "auto", oninput: () => typed.set(key, input.value),
       onkeydown: (event) => event.key === "Escape" && this.cancel(),
       "aria-invalid": trouble ? "true" : null, "aria-describedby": trouble ? `${id}-trouble` : null,
     });
@@ -181,37 +189,51 @@ export class Card {
     const cancel = el("button", { type: "button", className: "quietly", onclick: () => this.cancel() }, "Cancel");
     const said = trouble ? [el("p", { id: `${id}-trouble`, className: "trouble", role: "alert" }, trouble.message)] : [];
     return el("form", { className: "editor", onsubmit: (event) => { event.preventDefault(); this.save(false); } },
-      el("label", { for: id }, `What ${this.cell.flag.column} should be`), input, ...said,
-      el("div", { className: "actions" }, trouble?.mayInsist ? insist : save, cancel));
+      el("label", { for: id }, el("span", {}, ...told`What ${this.cell.flag.column} should be`)), input, ...said,
+      el("div", { className: "ways" }, trouble?.mayInsist ? insist : save, cancel));
   }
 
+  // What was typed is checked by the server, so the next cell waits for it.
   async save(insist) {
-    const { row, column } = this.cell.flag;
-    const words = `Saved: ${column} of row ${number(row)} becomes ${plain(this.editing)}.`;
-    const trouble = await this.decide({ verdict: "wrong", repair: this.editing, insist }, words);
-    if (!trouble || this.editing === null) return;
-    this.place.querySelector("form").replaceWith(this.editor(trouble));
-    this.place.querySelector(trouble.mayInsist ? "form .actions button" : "form input").focus();
+    if (this.isSaving) return;
+    const { cell, key, editing } = this;
+    const { row, column, repair } = cell.flag;
+    this.isSaving = true;
+    try {
+      const words = told`Saved: ${column} of row ${number(row)} becomes ${plain(editing)}.`;
+      await this.decide({ verdict: "wrong", repair: editing, insist, edited: editing !== repair }, words, true);
+      typed.delete(key);
+      if (this.key === key) this.draw();
+    } catch (error) {
+      if (this.cell === cell) this.showTrouble(error);
+      else notify(error.message, true);
+    } finally {
+      this.isSaving = false;
+    }
+  }
+
+  showTrouble(error) {
+    this.place.querySelector("form").replaceWith(this.editor(error));
+    this.place.querySelector(error.mayInsist ? "form .ways button" : "form input").focus();
   }
 
   cancel() {
-    this.editing = null;
+    typed.delete(this.key);
     this.draw();
     this.place.focus();
   }
 
   // ---------------------------------------------------------------- many at once
 
-  async bulk(by) {
-    const { flag, alike } = this.cell;
-    const verdict = alike[by].wrong ? "wrong" : "right";
-    await this.offerBulk(by, verdict, flag);
+  bulk(by) {
+    return this.offerBulk(by, this.cell.alike[by].wrong ? "wrong" : "right", this.cell).catch((error) => notify(error.message, true));
   }
 
-  async offerBulk(by, verdict, flag) {
-    const where = this.where;
-    const found = await ask("alike", { ...where, by, verdict });
-    const like = by === "value" ? `with the value ${plain(flag.value)}` : `of the cause “${flag.cause}”`;
+  async offerBulk(by, verdict, cell) {
+    const { flag, alike } = cell;
+    const where = { row: flag.row, column: flag.column, by, verdict };
+    const found = await ask("alike", where);
+    if (this.cell !== cell) return;
     const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "The cells that this decides" });
     const add = (cells) => list.append(...cells.map((each) => bulkLine(each, verdict)));
     add(found.cells);
@@ -219,58 +241,60 @@ export class Card {
       const start = list.children.length;
       if (start >= found.count || list.scrollTop + list.clientHeight < list.scrollHeight - 200 || list.dataset.loading) return;
       list.dataset.loading = "yes";
-      add((await ask("alike", { ...where, by, verdict, start })).cells);
+      add((await ask("alike", { ...where, start })).cells);
       delete list.dataset.loading;
     });
     const turn = verdict === "wrong" ? "right" : "wrong";
-    const other = this.cell.alike[by][turn]
-      ? el("button", { type: "button", className: "quietly", onclick: () => this.offerBulk(by, turn, flag) }, turn === "right" ? "Keep the values instead…" : "Accept the repairs instead…")
+    const other = alike[by][turn]
+      ? el("button", { type: "button", className: "quietly", onclick: () => this.offerBulk(by, turn, cell) }, turn === "right" ? "Keep the values instead…" : "Accept the repairs instead…")
       : null;
     const name = verdict === "wrong" ? `Accept all ${number(found.count)}` : `Keep all ${number(found.count)}`;
-    const go = el("button", { type: "button", className: verdict === "wrong" ? "accept" : "reject", onclick: () => this.decideBulk(by, verdict, found.count) }, name);
-    openDialog(`${counted(found.count, "open cell")} of ${flag.column} ${like}`,
+    const go = el("button", { type: "button", className: verdict === "wrong" ? "accept" : "reject", onclick: () => this.decideBulk(where, found.count) }, name);
+    const many = counted(found.count, "open cell");
+    openDialog(by === "value" ? told`${many} of ${flag.column} with the value ${plain(flag.value)}` : told`${many} of ${flag.column} of the cause “${flag.cause}”`,
       el("p", {}, verdict === "wrong" ? "Each of them gets its own repair, as listed. One undo takes all back." : "All of them keep their values. One undo takes all back."),
-      list, el("div", { className: "actions" }, go, ...(other ? [other] : [])));
+      list, el("div", { className: "ways" }, go, ...(other ? [other] : [])));
     go.focus();
   }
 
-  async decideBulk(by, verdict, count) {
-    try {
-      const done = await tell("bulk", { ...this.where, by, verdict, count });
-      byId("dialog").close();
-      notify(verdict === "wrong" ? `Accepted ${counted(done.cells, "repair")}.` : `Kept ${counted(done.cells, "value")}.`);
-      refresh(done);
-      await this.decided(this.where);
-    } catch (error) {
-      byId("dialog").close();
-      notify(error.message, true);
-    }
+  decideBulk(where, count) {
+    byId("dialog").close();
+    const words = ({ cells }) => (where.verdict === "wrong" ? `Accepted ${counted(cells, "repair")}.` : `Kept ${counted(cells, "value")}.`);
+    return this.deliver("bulk", { ...where, count }, { words, what: `${number(count)} decisions`, isAwaited: true })
+      .catch((error) => notify(error.message, true));
   }
 
   // ---------------------------------------------------------------- keys
 
   press(event) {
-    if (!this.cell || this.isActing || isTyping(event)) return false;
-    const deeds = { a: "accept", r: "reject", e: "edit", w: "wrong", s: this.skipped ? "skip" : "", b: "bulkFirst" };
-    const deed = deeds[event.key.toLowerCase()];
-    if (!deed || event.repeat) return false;
+    if (!this.cell || this.isSaving || event.repeat || isTyping(event)) return false;
+    const deed = { a: "accept", r: "reject", e: "edit", w: "wrong", s: this.skip ? "skip" : "", b: "bulkFirst" }[event.key.toLowerCase()];
+    if (!deed) return false;
     event.preventDefault();
     this[deed]();
     return true;
   }
 
   bulkFirst() {
-    const { alike } = this.cell;
-    const by = alike && ["value", "cause"].find((each) => Math.max(alike[each].right, alike[each].wrong) > 1);
+    const by = firstAlike(this.cell.alike);
     return by ? this.bulk(by) : notify("No other open cell is like this one.");
   }
 
-  speak() {
+  // Take the keys: what is being typed is typed on, else the card has the focus and is read out.
+  focus() {
+    if (this.editing !== null) return this.place.querySelector("input").focus();
     const { flag, text } = this.cell;
     const proposed = flag.repair === null ? "no repair is known" : `proposed ${plain(flag.repair)}`;
+    this.place.focus({ preventScroll: true });
     speak(`${flag.column}, row ${flag.row}: found ${plain(text)}, ${proposed}. ${flag.reason}`);
   }
 }
+
+const mostAlike = (alike, by) => (alike ? Math.max(alike[by].right, alike[by].wrong) : 0);
+const firstAlike = (alike) => ["value", "cause"].find((by) => mostAlike(alike, by) > 1);
+
+export const isOtherwise = (one, other) => one?.verdict !== other?.verdict || one?.repair !== other?.repair;
+const substance = ({ flag, text, likely, picture, is_question: isQuestion }) => JSON.stringify([flag, text, likely, picture, isQuestion]);
 
 function bulkLine(flag, verdict) {
   const repair = verdict === "wrong" ? [" → ", el("span", { className: "meant" }, shown(flag.repair))] : [];
@@ -284,4 +308,8 @@ function suspicionBar(suspicion) {
   return el("p", { className: "suspicion" }, el("span", { className: "room", "aria-hidden": "true" }, bar), ` ${said} suspicion`);
 }
 
-const short = (bound) => Number(bound.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6, useGrouping: Math.abs(bound) >= 1e5 });
+// The end of an interval: a number, or a date as it stands.
+function short(end) {
+  if (typeof end === "string") return end;
+  return Number(end.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6, useGrouping: Math.abs(end) >= 1e5 });
+}

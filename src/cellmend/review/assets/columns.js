@@ -1,7 +1,8 @@
 // What whole columns are: their kinds, which values may stand in them, and the rules between them.
-import { ask, tell } from "./api.js";
-import { byId, counted, el, notify } from "./dom.js";
-import { refresh } from "./state.js";
+import { ask } from "./api.js";
+import { apart, byId, counted, el, notify, told } from "./dom.js";
+import * as outbox from "./outbox.js";
+import { readState } from "./state.js";
 
 const KINDS = { real: "number", category: "category", count: "count", ordinal: "ordered levels", date: "date", ignore: "leave out" };
 
@@ -24,11 +25,15 @@ function draw({ columns, rules }) {
   byId("rule-list").replaceChildren(...rules.map(rule));
 }
 
-async function say(name, deed, words) {
+export async function undo({ answered }) {
+  await answered;
+  await Promise.all([open(), readState()]);
+}
+
+async function say(name, deed, what, words) {
   try {
-    draw(await tell(name, deed));
-    refresh(await ask("state"));
-    notify(words);
+    draw(await outbox.post({ name, deed, what, words: () => words, about: "columns", isStep: true, isAwaited: true }));
+    await readState();
   } catch (error) {
     notify(error.message, true);
   }
@@ -36,28 +41,32 @@ async function say(name, deed, words) {
 
 function line(column) {
   const { name, kind, guessed, why, flagged, limits } = column;
-  const select = el("select", { onchange: () => say("column", { column: name, kind: select.value === guessed ? null : select.value },
-    `${name} counts as ${KINDS[select.value]} from the next learning on.`) },
+  const select = el("select", { onchange: () => say("column", { column: name, kind: select.value === guessed ? null : select.value }, `the kind of ${name}`,
+    told`${name} counts as ${KINDS[select.value]} from the next learning on.`) },
   ...Object.entries(KINDS).map(([value, words]) => el("option", { value, selected: value === kind }, words)));
   const isLimited = Object.values(limits).some((own) => own !== null);
   const notes = [kind === guessed ? null : `guessed: ${KINDS[guessed]}`, why, flagged ? counted(flagged, "flagged cell") : null];
   return el("article", { className: "column" },
-    el("div", {}, el("h3", {}, name), el("p", { className: "quiet" }, notes.filter(Boolean).join(" · "))),
+    el("div", {}, el("h3", {}, apart(name)), el("p", { className: "quiet" }, notes.filter(Boolean).join(" · "))),
     el("label", {}, "Kind", select),
-    el("details", { open: isLimited }, el("summary", {}, isLimited ? "Valid values" : "Limit the values"), form(name, limits)));
+    el("details", { open: isLimited }, el("summary", {}, isLimited ? "Valid values" : "Limit the values"), form(name, kind, limits)));
 }
 
-function form(name, limits) {
-  const field = (label, key, value, hint) => el("label", {}, label, el("input", { name: key, value: value ?? "", autocomplete: "off", placeholder: hint }));
+function form(name, kind, limits) {
+  const field = (label, key, value, hint, type = "text") =>
+    el("label", {}, label, el("input", { type, name: key, value: value ?? "", autocomplete: "off", placeholder: hint }));
+  const ends = kind === "date"
+    ? [field("Earliest", "earliest", limits.earliest, "", "date"), field("Latest", "latest", limits.latest, "", "date")]
+    : [field("At least", "low", limits.low, "0"), field("At most", "high", limits.high, "100")];
   const made = el("form", {
     onsubmit: (event) => {
       event.preventDefault();
       const given = Object.fromEntries(new FormData(made));
       const levels = given.levels.split(",").map((level) => level.trim()).filter(Boolean);
-      say("column", { column: name, limits: { ...given, levels } }, `The valid values of ${name} are saved; cells that break them are flagged.`);
+      say("column", { column: name, limits: { ...given, levels } }, `the valid values of ${name}`, told`The valid values of ${name} are saved; cells that break them are flagged.`);
     },
   },
-  field("At least", "low", limits.low, "0"), field("At most", "high", limits.high, "100"),
+  ...ends,
   field("One of, with commas between", "levels", limits.levels?.join(", "), "S, M, L"),
   field("Of the form (a regular expression)", "pattern", limits.pattern, "[A-Z]{2}-\\d+"),
   el("button", { type: "submit" }, "Save"));
@@ -67,7 +76,7 @@ function form(name, limits) {
 function rule({ rule: words, verdict }) {
   const choice = (value, name) => el("button", {
     type: "button", className: "quietly", "aria-pressed": verdict === value ? "true" : "false",
-    onclick: () => say("rule", { rule: words, verdict: verdict === value ? null : value }, "Saved; it counts from the next learning on."),
+    onclick: () => say("rule", { rule: words, verdict: verdict === value ? null : value }, `the rule “${words}”`, "Saved; it counts from the next learning on."),
   }, name);
   return el("li", { className: verdict ?? "" }, el("span", {}, words), choice("confirmed", "Confirm"), choice("struck", "Strike out"));
 }

@@ -1,74 +1,195 @@
-// The queue: the best questions first, then the flagged cells, one after another.
+// The queue: the best questions first, then the flagged cells, one after another. Whole cards are fetched ahead, so that a
+// key shows the next one at once; what it decided is on its way meanwhile.
 import { ask } from "./api.js";
-import { Card } from "./card.js";
+import { Card, isOtherwise } from "./card.js";
 import { chart } from "./chart.js";
-import { byId, el, number, notify, plain, shown } from "./dom.js";
+import { apart, byId, counted, el, notify, number, plain, shown } from "./dom.js";
+import * as outbox from "./outbox.js";
 import { state } from "./state.js";
 
-const AHEAD = 7;
+const AHEAD = 20; // cards
+const LISTED = 6; // of them are named below
 
-const card = new Card(byId("card"), { decided: () => next(true), skipped: () => next(true) });
-let upcoming = [];
-let turns = 0; // how often somebody went on: what was asked for before the last time comes too late
-let isUntouched = true; // has nobody done anything yet?
+const card = new Card(byId("card"), { deliver, skip });
+const acknowledged = new Map(); // the version of the review in which what was done about a cell counts
+let ahead = [];
+let newest = 0; // the version of the review from which on an answer knows what was decided about many cells at once
+let turns = 0; // how often a certain cell was asked for: the last one counts
+let isWaiting = true; // is nothing shown because what is next is on its way?
+let wanted = null; // the cell that is shown then, if it is there
 
-export function press(event) {
-  const isTaken = card.press(event);
-  isUntouched &&= !isTaken;
-  return isTaken;
+export const press = (event) => card.press(event);
+export const isEmpty = () => isWaiting;
+
+// ---------------------------------------------------------------- one card after another
+
+// Show the queue, and the cell that was shown before if it is still open.
+export async function open() {
+  wanted = card.key;
+  wait();
+  await fill();
 }
 
-// Show the first cell of the queue; with `hasActed` it becomes the focus, as what was there is gone.
-export async function next(hasActed = false) {
-  turns += 1;
-  if (!(await askQueue(turns))) return;
-  if (!upcoming.length) return finished();
-  await show(upcoming[0].flag);
-  if (hasActed && card.cell && card.editing === null) {
-    card.place.focus({ preventScroll: true });
-    card.speak();
+function show(cell) {
+  isWaiting = false;
+  wanted = null;
+  card.show(cell);
+  drawRow(cell);
+  byId("chart").replaceChildren(chart(cell.picture));
+  drawUpcoming();
+}
+
+function goOn() {
+  if (ahead.length) show(ahead.shift());
+  else wait();
+  fill();
+  if (card.cell) card.focus();
+}
+
+// Show another cell than the one that is next; that one follows.
+function putFirst(cell) {
+  const here = card.cell;
+  const isUntouched = here && !here.decision && !outbox.isPending(card.key) && !acknowledged.has(card.key);
+  ahead = [...(isUntouched ? [here] : []), ...ahead].filter((each) => outbox.keyOf(each.flag) !== outbox.keyOf(cell.flag));
+  show(cell);
+  card.focus();
+}
+
+function wait() {
+  isWaiting = true;
+  card.clear(el("p", { className: "quiet" }, "The next cell is on its way …"));
+  drawUpcoming();
+}
+
+// ---------------------------------------------------------------- what is fetched ahead
+
+let filling = null;
+let isOutdated = false;
+
+function fill() {
+  isOutdated = true;
+  filling ??= refill().catch((error) => notify(error.message, true)).finally(() => { filling = null; });
+  return filling;
+}
+
+async function refill() {
+  while (isOutdated) {
+    isOutdated = false;
+    const found = await ask("queue", { count: AHEAD + outbox.count() });
+    if (found.version < newest) {
+      isOutdated = true;
+      continue;
+    }
+    ahead = found.cells.filter((cell) => isOpen(outbox.keyOf(cell.flag), found.version));
+    if (isWaiting) stopWaiting();
   }
 }
 
-async function askQueue(turn) {
-  const found = (await ask("queue", { count: AHEAD })).cells;
-  if (turn !== turns) return false;
-  upcoming = found;
-  drawUpcoming();
-  return true;
+// Is a cell of an answer still to be decided? What was done since it was answered is known only here.
+const isOpen = (key, version) => key !== card.key && !outbox.isPending(key) && !(acknowledged.get(key) > version);
+
+function stopWaiting() {
+  const [cell] = ahead.splice(Math.max(ahead.findIndex((each) => outbox.keyOf(each.flag) === wanted), 0), 1);
+  if (cell) show(cell);
+  else if (!outbox.count()) finished();
 }
 
-// Something is new, by another tab or by learning: the cell stays unless it was decided or nobody has begun yet.
+outbox.on("acknowledged", ({ name, cell, answer }) => {
+  if (!answer.version) return;
+  if (cell) acknowledged.set(outbox.keyOf(cell.flag), answer.version);
+  if (!cell || name === "bulk") newest = answer.version;
+  if (!byId("decide").hidden) fill();
+});
+
+// Something is new, by another tab or by learning: it counts for the cells that follow, and is told of the one shown.
 export async function look() {
-  const here = card.cell?.flag;
-  if (!(await askQueue(turns)) || card.editing !== null) return;
-  if (!here || (isUntouched && upcoming.length)) return upcoming.length ? show(upcoming[0].flag, { byItself: true }) : finished();
-  const cell = await show(here, { byItself: true });
-  if (cell?.decision) await next();
+  const here = card.cell;
+  await fill();
+  if (!here) return ahead.length && !isWaiting ? offerMore() : null;
+  const now = await ask("cell", card.where);
+  if (card.cell !== here) return null;
+  const isDecided = now.decision && isOtherwise(now.decision, here.decision);
+  return card.tellNews(now, isDecided ? ["Go on", goOn] : ["Show", () => { show(now); card.focus(); }]);
 }
 
-async function show({ row, column }, how = {}) {
-  const cell = await card.show({ row, column }, how);
-  if (!cell) return null;
-  drawRow(cell);
-  drawPicture(cell).catch((error) => notify(error.message, true)); // nobody waits for it
-  return cell;
+// ---------------------------------------------------------------- deeds
+
+async function deliver(name, deed, how) {
+  const here = card.cell;
+  const answered = outbox.post({ name, deed, cell: here, isStep: true, ...how });
+  if (!how.isAwaited) goOn();
+  else await goOnAfter(answered, here, name);
 }
 
-async function drawPicture(cell) {
-  const { row, column, repair } = cell.flag;
-  const { picture } = await ask("picture", { row, column, repair });
-  if (card.cell === cell) byId("chart").replaceChildren(chart(picture));
+async function goOnAfter(answered, here, name) {
+  await answered;
+  const now = name === "withdraw" ? await ask("cell", here.flag) : null;
+  if (card.cell !== here) return;
+  if (now) show(now);
+  else if (name === "decide") goOn();
+  else await open(); // of those that follow some may be decided now
 }
+
+function skip() {
+  if (!card.cell.decision) outbox.post({ name: "skip", deed: card.where, what: card.name, cell: card.cell });
+  goOn();
+}
+
+// Show again what could not be saved.
+export const bringBack = (cell) => putFirst(cell);
+
+// Show a cell as it is known by now.
+export const bringBackAnew = ({ row, column }) => showOnce(ask("cell", { row, column }));
+
+// Show a certain cell once it is there; until then there is none, so that no key is about another one.
+async function showOnce(coming) {
+  const here = card.cell;
+  const turn = (turns += 1);
+  wait();
+  isWaiting = false;
+  const cell = await coming.catch((error) => {
+    isWaiting = !card.cell;
+    fill();
+    throw error;
+  });
+  if (turn !== turns || card.cell) return;
+  if (here) ahead.unshift(here);
+  putFirst(cell);
+  fill();
+}
+
+// What was taken back here is shown at once; of before this page was opened, once it is known.
+export async function undo({ cell, answered }) {
+  if (cell.flag) return putFirst(cell);
+  return showOnce(answered.then(() => ask("cell", cell)));
+}
+
+// ---------------------------------------------------------------- beside the card
 
 function finished() {
-  const decided = number(Object.values(state.tally ?? {}).reduce((sum, own) => sum + own, 0) - (state.tally?.open ?? 0));
+  isWaiting = false;
+  const { open: left, ...decided } = state.tally;
+  const done = Object.values(decided).reduce((sum, own) => sum + own, 0);
+  const ways = [
+    ["learn", "Learn from my decisions", "see what else they tell: cells found, dropped, and repaired otherwise"],
+    ["show-table", "Look through the table", "decide about any cell, also one that is not flagged"],
+    ["export", "Export", "the table with your repairs, the decisions, and a patch for another copy"],
+  ];
   card.clear(
-    el("h3", {}, "Nothing is open"),
-    el("p", {}, `${decided} decisions are saved. Learn from them to see what else they tell, look through the table, or export.`),
+    el("div", { className: "top" }, el("p", { className: "kicker" }, "Finished"), card.news),
+    el("h3", {}, left ? "Nothing else is asked" : done ? "Everything is decided" : "Nothing is flagged"),
+    el("p", {}, `${counted(done, "decision")} ${done === 1 ? "is" : "are"} saved. What next?`),
+    el("ul", { className: "ways-on" }, ...ways.map(([id, name, words]) =>
+      el("li", {}, el("button", { type: "button", onclick: () => byId(id).click(), disabled: byId(id).disabled }, name), el("span", {}, ` ${words}`)))),
   );
+  card.news.replaceChildren();
   byId("chart").replaceChildren();
   byId("row").replaceChildren();
+  drawUpcoming();
+}
+
+function offerMore() {
+  card.sayBeside([`${counted(ahead.length, "cell")} can be decided.`], "Show", goOn);
 }
 
 function drawRow({ row: texts, marks, flag }) {
@@ -76,23 +197,16 @@ function drawRow({ row: texts, marks, flag }) {
   const lines = state.columns.map(({ name }, place) => {
     const mark = marked.get(place);
     const style = name === flag.column ? "here" : mark ? `flagged ${mark.state}` : "";
-    const said = mark && mark.repair !== null && mark.state !== "kept" ? [" ", el("small", {}, `→ ${plain(mark.repair)}`)] : [];
-    return el("div", { className: style }, el("dt", {}, name), el("dd", {}, shown(texts[place]), ...said));
+    const said = mark && mark.repair !== null && mark.state !== "kept" ? [" ", el("small", {}, "→ ", apart(plain(mark.repair)))] : [];
+    return el("div", { className: style }, el("dt", {}, apart(name)), el("dd", {}, shown(texts[place]), ...said));
   });
   byId("row").replaceChildren(...lines);
 }
 
 function drawUpcoming() {
-  const rest = upcoming.slice(1).map(({ flag, is_question: isQuestion }) =>
-    el("li", {}, el("button", { type: "button", className: "quietly", onclick: () => choose(flag) },
-      el("b", {}, flag.column), ` ${plain(flag.value)}`, el("small", {}, ` row ${number(flag.row)}${isQuestion ? " · question" : ""}`))));
+  const rest = ahead.slice(0, LISTED).map((cell) =>
+    el("li", {}, el("button", { type: "button", className: "quietly", onclick: () => bringBackAnew(cell.flag).catch((error) => notify(error.message, true)) },
+      el("b", {}, apart(cell.flag.column)), " ", apart(plain(cell.flag.value)),
+      el("small", {}, ` row ${number(cell.flag.row)}${cell.is_question ? " · question" : ""}`))));
   byId("next").replaceChildren(...rest);
-}
-
-async function choose(flag) {
-  turns += 1;
-  isUntouched = false;
-  card.editing = null;
-  await show(flag).catch((error) => notify(error.message, true));
-  if (card.editing === null) card.place.focus();
 }

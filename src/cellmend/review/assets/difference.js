@@ -1,5 +1,5 @@
 // Which words of a long text differ from those of another one.
-import { el, shown } from "./dom.js";
+import { apart, el, shown } from "./dom.js";
 
 const LONG = 40; // letters from which on a text is set smaller, and its words are compared
 const MOST_WORDS = 200;
@@ -10,9 +10,10 @@ export const isLong = (text) => (text ?? "").length >= LONG;
 export function compared(text, other) {
   if (!isLong(text) || !other) return [shown(text)];
   const [words, others] = [text.split(/(?<=\s)/), other.split(/(?<=\s)/)];
-  if (words.length > MOST_WORDS || others.length > MOST_WORDS) return [text];
+  if (words.length > MOST_WORDS || others.length > MOST_WORDS) return [apart(text)];
   const kept = inBoth(words, others);
-  return words.flatMap((word, place) => (kept.has(place) ? [word] : [el("mark", {}, word.trimEnd()), word.slice(word.trimEnd().length)]));
+  const parts = words.flatMap((word, place) => (kept.has(place) ? [word] : [el("mark", {}, word.trimEnd()), word.slice(word.trimEnd().length)]));
+  return [el("bdi", {}, ...parts)];
 }
 
 // A reason without the long texts that stand above it.
@@ -20,6 +21,14 @@ export function brief(reason, text, repair) {
   const without = (said, long, name) => (isLong(long) ? said.replaceAll(long, name) : said);
   return without(without(reason, text, "as found"), repair, "as proposed");
 }
+
+// A sentence in which each of these texts that runs from right to left stands apart, so that the others keep their places.
+export function isolated(sentence, texts) {
+  const rightToLeft = texts.filter((text) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/.test(text ?? ""));
+  return rightToLeft.reduce((parts, text) => parts.flatMap((part) => (typeof part === "string" ? around(part, text) : [part])), [sentence]);
+}
+
+const around = (sentence, text) => sentence.split(text).flatMap((part, place) => (place ? [apart(text), part] : [part]));
 
 // The places of the words that two texts have in the same order: their longest common subsequence.
 function inBoth(words, others) {

@@ -30,23 +30,31 @@ function fill(made, properties, children) {
   made.append(...children.filter((child) => child !== null && child !== undefined));
 }
 
-// A button with its key, which is not read out as part of its name.
-export function action(name, key, style, onclick) {
+// A button with its key, which is not read out as part of its name. The second click of two means the same as the first:
+// it must not be about what stands there by then.
+export function action(name, key, style, onclick, disabled = false) {
   const hint = key ? el("kbd", { "aria-hidden": "true" }, key) : null;
-  return el("button", { type: "button", className: style, onclick, "aria-keyshortcuts": key ?? null }, `${name} `, hint);
+  return el("button", { type: "button", className: style, onclick: (event) => event.detail < 2 && onclick(), disabled, "aria-keyshortcuts": key ?? null }, `${name} `, hint);
 }
+
+// Text of the table, which may run from right to left, without disturbing the line in which it stands.
+export const apart = (text) => el("bdi", {}, text);
+
+// A sentence with texts of the table in it: told`Kept: ${column} stays ${text}.`
+export const told = (words, ...texts) => words.flatMap((word, place) => (place < texts.length ? [word, apart(texts[place])] : [word]));
 
 // The text of a cell, also if nothing would be seen of it.
 export function shown(text) {
   if (text === null || text === undefined) return el("i", {}, "missing");
-  return text.trim() === "" ? el("i", {}, text === "" ? "empty" : "spaces only") : text;
+  return text.trim() === "" ? el("i", {}, text === "" ? "empty" : "spaces only") : apart(text);
 }
 
 export const plain = (text) => (text === null || text === undefined ? "missing" : text.trim() === "" ? "empty" : text);
 
+// Say something above all views: a text, or the parts of a sentence.
 export function notify(sentence, isTrouble = false) {
   const notice = byId("notice");
-  notice.textContent = sentence;
+  notice.replaceChildren(...[sentence].flat());
   notice.classList.toggle("trouble", isTrouble);
 }
 
@@ -61,8 +69,11 @@ export function isTyping(event) {
 
 export function openDialog(heading, ...children) {
   const dialog = byId("dialog");
+  const closed = dialog.onclose; // what was to come after the one that this takes the place of
+  dialog.onclose = null;
+  if (dialog.open) closed?.();
   const close = el("button", { type: "button", onclick: () => dialog.close() }, "Close");
-  dialog.replaceChildren(el("h2", { id: "dialog-heading" }, heading), ...children, el("p", { className: "ends" }, close));
+  dialog.replaceChildren(el("h2", { id: "dialog-heading" }, ...[heading].flat()), ...children, el("p", { className: "ends" }, close));
   if (!dialog.open) dialog.showModal();
   return dialog;
 }

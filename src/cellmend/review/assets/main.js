@@ -1,8 +1,9 @@
 // The page: its views, what stands above all of them, and the keys.
-import { ask, download, tell } from "./api.js";
+import { ask, download } from "./api.js";
 import * as columns from "./columns.js";
 import * as decide from "./decide.js";
-import { byId, counted, el, isTyping, notify, number, openDialog, plain } from "./dom.js";
+import { apart, byId, counted, el, isTyping, notify, number, openDialog, plain, told } from "./dom.js";
+import * as outbox from "./outbox.js";
 import { onChange, readState, refresh, state } from "./state.js";
 import * as table from "./table.js";
 
@@ -21,19 +22,25 @@ let view = "decide";
 // ---------------------------------------------------------------- views
 
 async function open(name) {
+  turnTo(name);
+  await { decide, table, columns }[name].open();
+}
+
+function turnTo(name) {
   view = name;
   for (const each of VIEWS) byId(each).hidden = each !== name;
   for (const button of document.querySelectorAll(".view")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
-  if (name === "decide") await decide.next();
-  else await { table, columns }[name].open();
 }
 
 const guarded = (work) => work.catch((error) => notify(error.message, true));
 
-for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => guarded(open(button.dataset.view)));
+for (const button of document.querySelectorAll(".view")) {
+  button.id = `show-${button.dataset.view}`;
+  button.addEventListener("click", () => guarded(open(button.dataset.view)));
+}
 
 // ---------------------------------------------------------------- above all views
 
@@ -44,11 +51,45 @@ onChange((before) => {
   document.title = `${state.table}: review`;
   Object.assign(byId("decided"), { max: Math.max(left + done, 1), value: done });
   byId("decided-words").textContent = `${number(done)} decided, ${number(left)} open`;
-  byId("undo").disabled = state.undo === null;
-  byId("undo").title = state.undo ? `Undo: ${state.undo.what}` : "";
+  drawOutbox();
   byId("learn").disabled = !state.is_read || state.learning.is_running;
   drawLearning(before.learning);
 });
+
+// What is on its way, and what would be undone.
+function drawOutbox() {
+  const last = outbox.lastStep() ?? state.undo;
+  const isStopped = outbox.isStopped();
+  byId("undo").disabled = !last;
+  byId("undo").title = last ? `Undo: ${last.what}` : "";
+  byId("saving").textContent = !outbox.count() ? "" : isStopped ? `${number(outbox.count())} not saved` : `Saving ${number(outbox.count())} …`;
+  byId("saving").classList.toggle("trouble", isStopped);
+  byId("resend").hidden = !isStopped || !outbox.count();
+}
+
+outbox.on("changed", drawOutbox);
+byId("resend").addEventListener("click", outbox.resume);
+
+// A decision was not taken: nothing else is sent before the person knows, and its cell comes back when they say so.
+outbox.on("stopped", ({ entry, error, canBeSentAgain }) => {
+  const others = outbox.count() - (canBeSentAgain ? 1 : 0);
+  notify(error.message, true);
+  const again = el("button", { type: "button", onclick: () => { dialog.onclose = null; dialog.close(); outbox.resume(); } }, "Try again");
+  const show = el("button", { type: "button", className: "accept", onclick: () => dialog.close() }, "Show the cell");
+  const dialog = openDialog(["Not saved: ", apart(entry.what)], el("p", {}, error.message),
+    ...(others ? [el("p", {}, `${counted(others, "decision")} after it ${others === 1 ? "waits" : "wait"}.`)] : []),
+    el("div", { className: "ways" }, ...(entry.cell ? [show] : []), ...(canBeSentAgain ? [again] : [])));
+  dialog.onclose = () => guarded(bringBack(entry, canBeSentAgain));
+  (entry.cell ? show : again).focus();
+});
+
+async function bringBack({ cell }, canBeSentAgain) {
+  if (!canBeSentAgain) outbox.resume();
+  if (!cell) return;
+  turnTo("decide");
+  if (canBeSentAgain) decide.bringBack(cell);
+  else await decide.bringBackAnew(cell.flag);
+}
 
 function drawLearning(before) {
   const { is_running: isRunning, stage, done, seconds, error, runs } = state.learning;
@@ -56,13 +97,14 @@ function drawLearning(before) {
   byId("stage").textContent = `${stage} … ${Math.round(seconds)} s`;
   byId("learned").value = done;
   if (before?.is_running && !isRunning && error) notify(`The model stopped: ${error}`, true);
-  if (before && runs > before.runs) guarded(showChanges());
+  if (isRunning && !before?.is_running) byId("changes").hidden = true;
+  if (before && runs > before.runs) byId("changes").hidden = false;
 }
 
+// Asked for by a button: a dialog that opens by itself would take the keys.
 async function showChanges() {
+  byId("changes").hidden = true;
   const { counts, listed } = await ask("changes");
-  await readState();
-  notify("Learned from the decisions.");
   const words = { found: "found", dropped: "dropped", "repaired otherwise": "repaired otherwise" };
   const summary = Object.entries(words).map(([key, word]) => el("li", {}, el("b", {}, number(counts[key] ?? 0)), ` ${word}`));
   const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "Cells that changed" }, ...listed.map(changeLine));
@@ -71,28 +113,36 @@ async function showChanges() {
 }
 
 function changeLine({ what, row, column, value, before, after }) {
-  const repair = what === "repaired otherwise" ? `${plain(before)} → ${plain(after)}` : what === "found" && after !== null ? `→ ${plain(after)}` : "";
-  return el("li", {}, el("small", {}, `${what} · row ${number(row)} · `), el("b", {}, column), " ", el("span", { className: "found" }, plain(value)), " ", el("span", { className: "meant" }, repair));
+  const repair = what === "repaired otherwise" ? told`${plain(before)} → ${plain(after)}` : what === "found" && after !== null ? told`→ ${plain(after)}` : [];
+  return el("li", {}, el("small", {}, `${what} · row ${number(row)} · `), el("b", {}, apart(column)), " ", el("span", { className: "found" }, apart(plain(value))), " ", el("span", { className: "meant" }, ...repair));
 }
 
 async function undo() {
-  if (!state.undo) return notify("There is nothing to undo.");
-  const { what, step } = state.undo;
-  const done = await tell("undo", { step });
-  notify(done.undone ? `Undone: ${what}.` : "Another tab has changed something meanwhile; nothing was undone.", !done.undone);
-  refresh(done);
-  return view === "decide" ? decide.next(true) : table.look();
+  const last = outbox.lastStep() ?? state.undo;
+  if (!last) return notify("There is nothing to undo.");
+  const isAboutColumns = last.about === "columns";
+  if (isAboutColumns !== (view === "columns")) { // nothing that is not in sight is taken back
+    await open(isAboutColumns ? "columns" : "decide");
+    return notify(told`The last step was ${last.what}. Undo once more takes it back.`);
+  }
+  return { decide, table, columns }[view].undo(takeBack(last));
+}
+
+// Take back the last step, of this page or of before: its cell, and a promise that is kept once the server knows.
+function takeBack({ step, what, cell }) {
+  if (outbox.lastStep()) return outbox.undo();
+  const words = () => told`Undone: ${what}.`;
+  return { cell, answered: outbox.post({ name: "undo", deed: { step }, what, cell: null, words, isAwaited: true }) };
 }
 
 async function learn() {
-  const done = await tell("learn");
+  const done = await outbox.post({ name: "learn", deed: {}, what: "learning", cell: null, isAwaited: true });
   notify(done.started ? "Learning goes on beside your work." : "The model is at work; try again when it is done.");
-  refresh(done);
   pulseSoon(QUICK_PULSE);
 }
 
 async function exportAll() {
-  const done = await tell("export");
+  const done = await outbox.post({ name: "export", deed: {}, what: "the export", cell: null, isAwaited: true });
   const lines = Object.entries({
     table: "the table with accepted repairs only; everything else as it was",
     patch: "the repairs, for cellmend apply on a newer copy",
@@ -102,17 +152,23 @@ async function exportAll() {
   openDialog(`Exported ${counted(done.fixes, "repair")}`, el("p", {}, `Written to ${done.folder}:`), el("ul", { className: "files" }, ...lines));
 }
 
+// Whoever speaks to the machine, or hits keys unawares, can do without those of one letter.
+const keysCount = () => localStorage.getItem("keys") !== "off";
+
 function showKeys() {
-  openDialog("Keys", el("dl", { className: "keys" }, ...KEYS.map(([key, words]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, words)))));
+  const box = el("input", { type: "checkbox", checked: keysCount(), onchange: () => localStorage.setItem("keys", box.checked ? "on" : "off") });
+  openDialog("Keys", el("label", { className: "switch" }, box, " Letters and digits are keys"), el("dl", { className: "keys" }, ...KEYS.map(([key, words]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, words)))));
 }
 
 byId("undo").addEventListener("click", () => guarded(undo()));
 byId("learn").addEventListener("click", () => guarded(learn()));
 byId("export").addEventListener("click", () => guarded(exportAll()));
+byId("changes").addEventListener("click", () => guarded(showChanges()));
 byId("help").addEventListener("click", showKeys);
 
 document.addEventListener("keydown", (event) => {
   if (isTyping(event) || byId("dialog").open) return;
+  if (event.key.length === 1 && !keysCount()) return;
   const others = { u: undo, l: learn, 1: () => open("decide"), 2: () => open("table"), 3: () => open("columns") };
   const other = others[event.key.toLowerCase()];
   if (other && !event.repeat) {
@@ -136,10 +192,8 @@ async function pulse() {
       const before = { version: state.version, isRead: state.is_read, runs: state.learning.runs };
       refresh(await ask("pulse"));
       const isNews = state.version !== before.version || state.is_read !== before.isRead;
-      if (isNews) {
-        await readState();
-        await { decide, table, columns }[view].look();
-      }
+      if (isNews) await readState();
+      if (isNews || (view === "decide" && decide.isEmpty())) await { decide, table, columns }[view].look();
     }
   } catch (error) {
     notify(error.message, true);

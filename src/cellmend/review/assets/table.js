@@ -1,7 +1,8 @@
 // The table: only the rows and columns in sight exist, and rows come from the server a page at a time.
 import { ask } from "./api.js";
 import { Card } from "./card.js";
-import { byId, counted, el, isTyping, notify, number, percent, plain } from "./dom.js";
+import { apart, byId, counted, el, isTyping, notify, number, percent, plain } from "./dom.js";
+import * as outbox from "./outbox.js";
 import { state } from "./state.js";
 
 const ROW = 30; // pixels
@@ -20,23 +21,25 @@ const pages = new Map(); // first place -> rows, or the promise of them
 let total = 0;
 let top = 0; // pixels of rows above what is in sight
 let lefts = [0]; // where each column starts, and where the last one ends
-let active = { place: 0, column: 0 };
+let chosen = null; // the cell that is selected: its row, its column by place, and the place of its row in what is shown
+let last = { row: -1, column: 0 }; // the one before, from which N and P go on
 let version = -1;
 let isOwnScroll = false;
 
-const panel = new Card(byId("panel"), { decided: async () => { await reload(); await panel.show(here()); } });
+const panel = new Card(byId("panel"), { deliver });
 
 // ---------------------------------------------------------------- rows from the server
 
 const wanted = () => Object.fromEntries([...new FormData(filters)].filter(([, value]) => value !== "" && value !== "0"));
 
-async function load(start) {
-  const found = await ask("rows", { ...wanted(), start, count: PAGE });
+// Some rows; and the place of row `find` among all that are shown, if it is.
+async function load(start, find) {
+  const found = await ask("rows", { ...wanted(), start, count: PAGE, find });
   const marks = new Map(found.marks.map((mark) => [`${mark.row} ${mark.column}`, mark]));
   const rows = found.rows.map((row, place) => ({ row, texts: found.texts[place], marks }));
   version = found.version;
   total = found.total;
-  return rows;
+  return { rows, place: found.place };
 }
 
 function rowAt(place) {
@@ -45,7 +48,7 @@ function rowAt(place) {
   if (page === undefined) {
     if (pages.size >= KEPT_PAGES) pages.delete(pages.keys().next().value);
     const coming = load(start)
-      .then((rows) => { if (pages.get(start) === coming) { pages.set(start, rows); draw(); } })
+      .then(({ rows }) => { if (pages.get(start) === coming) { pages.set(start, rows); draw(); } })
       .catch((error) => { pages.delete(start); notify(error.message, true); });
     pages.set(start, coming);
   }
@@ -56,15 +59,20 @@ function rowAt(place) {
 export async function reload({ fromTop = false } = {}) {
   const start = fromTop ? 0 : Math.floor(top / ROW / PAGE) * PAGE;
   const asked = JSON.stringify(wanted());
-  const rows = await load(start);
+  const before = chosen;
+  const { rows, place } = await load(start, before?.row);
   if (asked !== JSON.stringify(wanted())) return;
   pages.clear();
   pages.set(start, rows);
   if (lefts.length !== state.columns.length + 1) measure(rows);
-  if (fromTop) { active = { place: 0, column: active.column }; setTop(0); }
-  active.place = Math.min(active.place, Math.max(total - 1, 0));
+  if (fromTop) setTop(0);
+  if (before && chosen?.row === before.row) {
+    if (place === null) choose(null);
+    else chosen.place = place;
+  }
   spacer.style.height = `${Math.min(total * ROW, TALLEST)}px`;
   spacer.style.width = `${lefts.at(-1)}px`;
+  head.style.width = body.style.width = `max(100%, ${lefts.at(-1)}px)`; // so that the numbers of rows stay in sight
   grid.setAttribute("aria-rowcount", total + 1);
   grid.setAttribute("aria-colcount", state.columns.length + 1);
   byId("shown").textContent = total === state.rows ? `${counted(total, "row")}` : `${number(total)} of ${counted(state.rows, "row")}`;
@@ -94,7 +102,8 @@ function draw() {
   const lines = [];
   for (let place = first; place < last; place += 1) lines.push(line(place, from, to));
   body.replaceChildren(...lines);
-  grid.setAttribute("aria-activedescendant", `cell-${active.place}-${active.column}`);
+  if (chosen) grid.setAttribute("aria-activedescendant", `cell-${chosen.place}-${chosen.column}`);
+  else grid.removeAttribute("aria-activedescendant");
 }
 
 function corner(text) {
@@ -102,7 +111,7 @@ function corner(text) {
 }
 
 function headCell(name, flagged, column) {
-  const made = el("div", { className: "cell", role: "columnheader", title: name, "aria-colindex": column + 2 }, name);
+  const made = el("div", { className: "cell", role: "columnheader", title: name, "aria-colindex": column + 2 }, apart(name));
   if (flagged) made.append(el("small", { title: counted(flagged, "flagged cell") }, ` ${number(flagged)}`));
   return placed(made, column);
 }
@@ -128,9 +137,9 @@ function bodyCell(row, place, column) {
   const isNew = mark && (mark.state === "accepted" || mark.state === "edited");
   const cell = el("div", {
     id: `cell-${place}-${column}`, role: "gridcell", className: `cell ${styleOf(mark)}`, "aria-colindex": column + 2,
-    "aria-selected": place === active.place && column === active.column ? "true" : "false",
-    onclick: () => choose(place, column),
-  }, row ? (isNew ? plain(mark.repair) : text ?? "") : "");
+    "aria-selected": row && row.row === chosen?.row && column === chosen.column ? "true" : "false",
+    onclick: () => row && choose({ row: row.row, column, place }),
+  }, row ? apart(isNew ? plain(mark.repair) : text ?? "") : "");
   if (mark) {
     cell.title = said(mark, text);
     cell.setAttribute("aria-label", `${plain(isNew ? mark.repair : text)}, ${said(mark, text)}`);
@@ -186,35 +195,82 @@ new ResizeObserver(() => state.columns && !byId("table").hidden && draw()).obser
 
 // ---------------------------------------------------------------- choosing a cell
 
-const here = () => ({ row: rowAt(active.place)?.row, column: state.columns[active.column].name });
+const nameOf = ({ column }) => state.columns[column].name;
 
-async function choose(place, column) {
-  active = { place, column };
-  panel.editing = null;
-  reveal();
+// Select a cell, or none. Until it is known nothing else is in the panel, so that no key decides about another one.
+async function choose(cell) {
+  chosen = cell;
+  last = cell ?? last;
+  byId("panel").classList.toggle("empty", !cell);
+  panel.clear(el("p", { className: "quiet" }, cell ? "…" : "Choose a cell, or press N for the next flagged one."));
+  if (cell) reveal();
+  if (cell && getComputedStyle(panel.place).position === "fixed") grid.scrollIntoView({ block: "start" }); // above the sheet
   draw();
-  if (rowAt(place)) await panel.show(here()).catch((error) => notify(error.message, true));
+  if (cell) await fetchChosen().catch((error) => notify(error.message, true));
+}
+
+async function fetchChosen() {
+  const here = chosen;
+  const cell = await ask("cell", { row: here.row, column: nameOf(here) });
+  if (chosen === here) panel.show(cell);
+}
+
+function isInSight({ place }) {
+  return place * ROW >= top - ROW / 2 && place * ROW <= top + (inSight() - 0.5) * ROW;
 }
 
 function reveal() {
-  const above = active.place * ROW;
+  const above = chosen.place * ROW;
   if (above < top) setTop(above);
   else if (above > top + (inSight() - 1) * ROW) setTop(above - (inSight() - 1) * ROW);
-  const left = lefts[active.column] - 76;
-  const right = lefts[active.column + 1];
+  const left = lefts[chosen.column] - 76;
+  const right = lefts[chosen.column + 1];
   if (left < grid.scrollLeft) grid.scrollLeft = left;
   else if (right > grid.scrollLeft + grid.clientWidth) grid.scrollLeft = right - grid.clientWidth;
 }
 
 async function chooseFlagged(backwards) {
-  const at = rowAt(active.place);
-  const found = await ask("following", { ...wanted(), row: at?.row ?? 0, column: here().column, backwards });
+  const from = chosen ?? last;
+  const found = await ask("following", { ...wanted(), row: Math.max(from.row, 0), column: from.row < 0 ? "" : nameOf(from), backwards });
   if (!found.cell) return notify(backwards ? "There is no flagged cell before this one." : "There is no flagged cell after this one.");
-  const column = state.columns.findIndex(({ name }) => name === found.cell.column);
-  active = { place: found.place, column };
-  reveal();
+  await choose({ row: found.cell.row, column: state.columns.findIndex(({ name }) => name === found.cell.column), place: found.place });
+}
+
+// Show a cell again of which something was taken back.
+async function chooseAgain({ row, column }) {
+  last = { row, column: state.columns.findIndex(({ name }) => name === column) };
+  const { place } = await load(0, row);
+  await choose(place === null ? null : { ...last, place });
+}
+
+async function chooseAt(place, column) {
+  const start = place - (place % PAGE);
+  const rows = Array.isArray(pages.get(start)) ? pages.get(start) : (await load(start)).rows;
+  if (rows[place - start]) await choose({ row: rows[place - start].row, column, place });
+}
+
+// ---------------------------------------------------------------- deeds
+
+async function deliver(name, deed, how) {
+  const here = chosen;
+  panel.place.inert = true; // a second key waits for what the first one did
+  try {
+    await outbox.post({ name, deed, cell: panel.cell, isStep: true, ...how, isAwaited: true });
+    await reload();
+    if (here && chosen === here) await fetchChosen();
+  } catch (error) {
+    if (how.isAwaited) throw error;
+    notify(error.message, true);
+    if (chosen === here) await look();
+  } finally {
+    panel.place.inert = false;
+  }
+}
+
+export async function undo({ cell, answered }) {
+  await answered;
   await reload();
-  await choose(found.place, column);
+  await chooseAgain(cell.flag ?? cell);
 }
 
 const MOVES = {
@@ -229,17 +285,29 @@ grid.addEventListener("keydown", (event) => {
   if (move) {
     event.preventDefault();
     const [down, right] = move(event);
-    const place = Math.min(Math.max(active.place + down, 0), total - 1);
-    choose(place, Math.min(Math.max(active.column + right, 0), state.columns.length - 1));
+    const from = chosen ?? { place: Math.ceil(top / ROW) - down, column: Math.max(last.column - right, 0) }; // the first in sight
+    const place = Math.min(Math.max(from.place + down, 0), total - 1);
+    const column = Math.min(Math.max(from.column + right, 0), state.columns.length - 1);
+    chooseAt(place, column).catch((error) => notify(error.message, true));
   } else if (event.key === "Enter") {
     byId("panel").focus();
   }
 });
 
+// Nothing is decided about a cell that is not in sight: the first key brings it there.
+function decideByKey(event) {
+  if (!chosen || panel.place.inert) return false;
+  if (isInSight(chosen)) return panel.press(event);
+  reveal();
+  draw();
+  notify("The chosen cell was out of sight; press the key again.");
+  return true;
+}
+
 export function press(event) {
   if (isTyping(event)) return false;
   const step = { n: false, p: true }[event.key];
-  if (step === undefined) return panel.press(event);
+  if (step === undefined) return decideByKey(event);
   event.preventDefault();
   chooseFlagged(step).catch((error) => notify(error.message, true));
   return true;
@@ -249,7 +317,10 @@ export function press(event) {
 
 export async function look() {
   if (version !== state.version) await reload();
-  if (panel.cell) await panel.show(panel.where, { byItself: true });
+  const here = panel.cell;
+  if (!here) return;
+  const now = await ask("cell", panel.where);
+  if (panel.cell === here) panel.tellNews(now, ["Show", () => panel.show(now)]);
 }
 
 export async function open() {
@@ -258,9 +329,9 @@ export async function open() {
   options(filters.elements.cause, state.causes.map((cause) => [cause, cause]));
   if (!grid.contains(spacer)) {
     grid.append(spacer, head, body);
-    panel.clear(el("p", { className: "quiet" }, "Choose a cell, or press N for the next flagged one."));
   }
   await reload();
+  await choose(chosen);
 }
 
 function options(select, entries) {
