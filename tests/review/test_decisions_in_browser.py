@@ -96,6 +96,13 @@ def test_fifteen_keys_at_once_are_fifteen_decisions_about_the_cells_that_were_sh
     assert page.locator("#decided-words").inner_text().startswith("15 decided")
 
 
+def test_a_double_click_is_one_decision(page: Any, review: Review) -> None:
+    first = cell(page)
+    page.get_by_role("button", name="Value is right").dblclick()
+    saved(page)
+    assert [each.cell for each in decided(review)] == [first]
+
+
 def test_keys_go_on_while_cards_are_fetched(page: Any, review: Review) -> None:
     many_open(page, review)
     shown = []
