@@ -163,6 +163,8 @@ def measure(folder: Path, open_page: Callable[[str], str]) -> None:
 
 def many(url: str) -> None:
     """Decide about many cells at once, a line, a group, a value and a pattern, each followed by its undo."""
+    while ask(url, "pulse")["learning"]["is_running"]:  # the model is read beside: that is what decisions above show
+        time.sleep(0.5)
     listed = ask(url, "groups")
     group = listed["groups"][0]
     line, edit = group["lines"][0], {"column": "place_3", "values": ["town 007"], "repair": "town 008"}

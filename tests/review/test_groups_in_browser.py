@@ -290,3 +290,21 @@ def test_one_goes_back_to_an_earlier_step(page: Any, review: Review) -> None:
     page.keyboard.press("u")
     notice(page, "Undone: 4 cells of city")
     assert decided(review) == []
+
+
+def test_what_was_repeated_from_a_group_is_undone_there(page: Any, review: Review) -> None:
+    own = line(page, "Oslx")
+    own.get_by_role("button", name="Look inside").click()
+    own.locator(".inside-cell").filter(has_text="P0007").get_by_role("button", name="Edit").click()
+    own.get_by_label("What city of row 7 should be").fill("Lima")
+    page.keyboard.press("Enter")
+    page.locator("#same", has_text="3 other cells hold Oslx").get_by_role("button").click()
+    notice(page, "Decided 3 cells of city alike")
+    page.locator("#groups-listed", has_text="Nothing that is open fits").wait_for()
+    assert {each.repair for each in decided(review)} == {"Lima"}
+    page.locator(".view[data-view=decide]").click()
+    page.locator("#undo").click()
+    notice(page, "Undo once more takes it back")
+    page.locator("#undo").click()
+    notice(page, "Undone")
+    assert rows(review) == [7]

@@ -52,7 +52,7 @@ class Review:
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
         self._tally: dict[str, int] = {}  # none: not counted yet
-        self._all_groups: list[OpenGroup] = []  # likewise
+        self._grouped: tuple[Flagged, list[OpenGroup]] = Flagged([]), []  # what is flagged, and its groups
         self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
         self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
         self._flag_again()
@@ -87,7 +87,6 @@ class Review:
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
         self.flagged = self._found.merged(forbidden) if forbidden else self._found
         self._sketches.clear()
-        self._all_groups = []
         self._tally = {}
         self._changes += 1
 
@@ -158,9 +157,9 @@ class Review:
             return self._open_groups(wanted, self.version)
 
     def _groups_now(self, wanted: Filter, version: int) -> list[OpenGroup]:
-        if not self._all_groups:
-            self._all_groups = all_groups(self.flagged)
-        return open_groups(self._all_groups, self.ledger, wanted)
+        if self._grouped[0] is not self.flagged:
+            self._grouped = self.flagged, all_groups(self.flagged)
+        return open_groups(self._grouped[1], self.ledger, wanted)
 
     def original(self, name: str) -> Values:
         """What a column held at first."""

@@ -345,6 +345,8 @@ export async function undo({ answered }) {
   await reload();
 }
 
+outbox.on("acknowledged", ({ name }) => name === "repeat" && !byId("groups").hidden && guarded(reload()));
+
 let typing = null;
 filters.addEventListener("input", () => {
   clearTimeout(typing);

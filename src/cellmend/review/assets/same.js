@@ -23,7 +23,7 @@ async function propose({ row, column }, cell) {
 
 async function repeatFor(deed, cell) {
   const what = `${counted(deed.count, "cell")} of ${deed.column}`;
-  await outbox.post({ name: "repeat", deed, what, cell, words: ({ cells }) => told`Decided ${counted(cells, "cell")} of ${deed.column} alike.`, isStep: true, isAwaited: true });
+  await outbox.post({ name: "repeat", deed, what, about: cell ? null : "groups", cell, words: ({ cells }) => told`Decided ${counted(cells, "cell")} of ${deed.column} alike.`, isStep: true, isAwaited: true });
 }
 
 // Take what is offered, if anything is.
