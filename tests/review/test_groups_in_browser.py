@@ -308,3 +308,14 @@ def test_what_was_repeated_from_a_group_is_undone_there(page: Any, review: Revie
     page.locator("#undo").click()
     notice(page, "Undone")
     assert rows(review) == [7]
+
+
+def test_what_was_typed_into_one_cluster_stays_when_another_one_is_set(page: Any, review: Review) -> None:
+    values_of(page, "city")
+    page.get_by_role("button", name="Spellings").click()
+    other = page.locator(".cluster").filter(has_text="Limq")
+    other.get_by_label("What city should be in all of them").fill("Lima Norte")
+    page.locator(".cluster").filter(has_text="Oslx").get_by_role("button", name="Set 4 cells").click()
+    notice(page, "Set 4 cells of city to Oslo")
+    page.locator(".cluster").filter(has_text="Oslx").wait_for(state="detached")
+    assert other.get_by_label("What city should be in all of them").input_value() == "Lima Norte"

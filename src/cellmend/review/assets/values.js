@@ -11,7 +11,9 @@ const filters = byId("value-filters");
 const list = byId("value-list");
 const rewriting = byId("rewriting");
 let way = "all";
-let ticks = new Map(); // of values that are ticked: in how many cells each stands
+const ticks = new Map(); // of values that are ticked: in how many cells each stands
+const typedTargets = new Map(); // of clusters, by their first value: what was typed
+const unticked = new Map(); // likewise: the values that are left out
 let shownValues = 0;
 let version = -1;
 let asked = 0; // how often it was asked: an answer that another overtook is left
@@ -96,7 +98,15 @@ async function replace(values, repair, insist) {
 async function deliver(name, deed, what, words) {
   await outbox.post({ name, deed, what, about: "values", cell: null, words, isStep: true, isAwaited: true });
   ticks.clear();
+  await redrawInPlace();
+}
+
+// As many values as before, at the same place of the page.
+async function redrawInPlace() {
+  const [before, top] = [shownValues, byId("main").scrollTop];
   await redraw();
+  while (way === "all" && shownValues < before && list.querySelector(".more")) await drawAll(shownValues);
+  byId("main").scrollTop = top;
 }
 
 // ---------------------------------------------------------------- spellings
@@ -107,20 +117,23 @@ async function drawSpellings() {
   if (turn !== asked) return;
   version = found.version;
   byId("values-listed").textContent = found.total ? `${counted(found.total, "cluster")} of values that may be the same` : "No two values look like spellings of the same thing.";
-  list.replaceChildren(...found.clusters.map(clusterItem));
+  const rest = found.total - found.clusters.length;
+  list.replaceChildren(...found.clusters.map(clusterItem), ...(rest ? [el("li", { className: "more" }, `${counted(rest, "more cluster")} after these`)] : []));
 }
 
 function clusterItem({ target, spellings }) {
-  const out = new Set();
+  const key = spellings[0].value;
+  const out = unticked.get(key) ?? new Set();
+  unticked.set(key, out);
   const chosen = () => spellings.filter(({ value }) => !out.has(value) && value !== form.input.value);
   const form = targetForm({
-    label: told`What ${column()} should be in all of them`, value: target, name: "Set",
+    label: told`What ${column()} should be in all of them`, value: typedTargets.get(key) ?? target, name: "Set",
     save: (text, insist) => replace(chosen(), text, insist),
   });
   const say = () => { form.form.querySelector("button").textContent = `Set ${counted(sum(chosen().map(({ count }) => count)), "cell")}`; };
-  form.input.addEventListener("input", say);
+  form.input.addEventListener("input", () => { typedTargets.set(key, form.input.value); say(); });
   const items = spellings.map(({ value, count, why }) => {
-    const box = el("input", { type: "checkbox", checked: true, onchange: () => { if (box.checked) out.delete(value); else out.add(value); say(); } });
+    const box = el("input", { type: "checkbox", checked: !out.has(value), onchange: () => { if (box.checked) out.delete(value); else out.add(value); say(); } });
     return el("li", {}, el("label", {}, box, el("span", { className: "text" }, shown(value))), " ", el("small", {}, `${counted(count, "cell")}${why ? `; ${why}` : ""}`));
   });
   say();
@@ -190,19 +203,20 @@ export async function open(name = column()) {
 }
 
 export async function look() {
-  const isTyping = byId("values").querySelector("#value-list form, #ticked-values form, #rewriting:not([hidden])");
-  if (version !== state.version && (way === "spellings" || !isTyping)) await redraw();
+  const forms = "#value-list form, #ticked-values form, #rewriting:not([hidden])";
+  const isTyping = way === "spellings" ? list.contains(document.activeElement) : byId("values").querySelector(forms);
+  if (version !== state.version && !isTyping) await redraw();
 }
 
 export async function undo({ answered }) {
   await answered;
-  await redraw();
+  await redrawInPlace();
 }
 
 let typing = null;
 function redrawSoon(event) {
   clearTimeout(typing);
-  if (event.target.name === "column") ticks = new Map();
+  if (event.target.name === "column") for (const kept of [ticks, typedTargets, unticked]) kept.clear();
   byId("ticked-values").replaceChildren();
   typing = setTimeout(() => guarded(redraw()), 150);
 }
