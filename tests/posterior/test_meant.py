@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellmend.findings.hypotheses import Asked, Hypotheses, joined, told_by_interval, weighed
+from cellmend.findings.hypotheses import Asked, Hypotheses, beside_rivals, joined, told_by_interval, weighed
 from cellmend.posterior.evidence import Portrait, places_of
 from cellmend.posterior.meant import (
     FIGURES,
@@ -231,10 +231,11 @@ def test_hypotheses_are_weighed_with_the_log_odds_and_the_families_of_their_cell
     assert whole.shape == (3, len(FIGURES) + OF_CELL)
     np.testing.assert_allclose(whole[:, len(FIGURES)], math.log(len(FAMILIES)))  # as probably right as each family
     np.testing.assert_allclose(whole[:, len(FIGURES) + 1 :], 1 / len(FAMILIES))
-    found = weighed(learned().repairs, posterior, cells, figures)
+    said = [[Hypothesis("a", "near", ""), Hypothesis("b", "near", "")], [Hypothesis("a", "near", "")]]
+    found = weighed(learned().repairs, posterior, cells, said, figures)
     assert [len(each) for each in found] == [2, 1]
     assert all(((each > 0) & (each <= 1)).all() for each in found)
-    assert weighed(learned().repairs, posterior, [], []) == []
+    assert weighed(learned().repairs, posterior, [], [], []) == []
 
 
 def test_a_hypothesis_is_no_likelier_than_that_its_cell_is_wrong() -> None:
@@ -247,8 +248,18 @@ def test_a_hypothesis_is_no_likelier_than_that_its_cell_is_wrong() -> None:
     logs = np.log(np.full((1, 1, 1 + len(FAMILIES)), 0.5 / len(FAMILIES)))
     logs[..., 0] = math.log(0.5)
     posterior = Posterior(logs, np.ones((1, 1), dtype=bool), RATES)
-    (found,) = weighed(Weigher(), posterior, [Asked(0, 0, (), None)], [np.zeros((2, len(FIGURES)))])  # type: ignore[arg-type]
+    same = [Hypothesis("a", source, "") for source in ("near", "word")]
+    given = posterior, [Asked(0, 0, (), None)], [same], [np.zeros((2, len(FIGURES)))]
+    (found,) = weighed(Weigher(), *given)  # type: ignore[arg-type]
     np.testing.assert_allclose(found, [0.4, 1.0])
+
+
+def test_different_meanings_of_a_cell_exclude_each_other() -> None:
+    """Odds of 9 and 3 against 1: 9 / 13 and 3 / 13; another source of the first meaning, odds of 4, 4 / 8 beside the
+    second."""
+    found = beside_rivals(np.array([0.9, 0.75, 0.8]), ["97%", "87%", "97%"])
+    np.testing.assert_allclose(found, [9 / 13, 3 / 13, 4 / 8])
+    np.testing.assert_allclose(beside_rivals(np.array([0.3]), ["97%"]), [0.3])
 
 
 @pytest.mark.parametrize("chance", [0.001, 0.3, 0.9999999])

@@ -91,7 +91,7 @@ class Finder:
         """What all evidence says of the flagged cells, (N, all columns)."""
         asked, hypotheses, figures = self.hypotheses(encoded, suspicion, flagged, words)
         posterior = self.judge.posterior(encoded)
-        chances = weighed(self.judge.weighing.weigher.repairs, posterior, asked, figures)
+        chances = weighed(self.judge.weighing.weigher.repairs, posterior, asked, hypotheses, figures)
         found = []
         for (row, place, suspects, expected), own, chance in zip(asked, hypotheses, chances, strict=True):
             best, sure = (own[chance.argmax()], float(chance.max())) if own else (None, 0.0)

@@ -18,6 +18,7 @@ from cellmend.posterior.experts import RELATIONS
 from cellmend.posterior.known import Coded
 from cellmend.posterior.meant import FIGURES, Hypothesis, Spellings, exchanged, figures_of, told_by_pairs
 from cellmend.posterior.posterior import Posterior
+from cellmend.posterior.priors import LEAST_CHANCE
 from cellmend.posterior.weigher import OF_CELL, RepairWeigher
 from cellmend.table.causes.named import RULE
 from cellmend.table.readtable import Suspect
@@ -140,16 +141,36 @@ class Hypotheses:
 
 
 def weighed(
-    weigher: RepairWeigher, posterior: Posterior, cells: Sequence[Asked], figures: Sequence[Floats]
+    weigher: RepairWeigher,
+    posterior: Posterior,
+    cells: Sequence[Asked],
+    hypotheses: Sequence[Sequence[Hypothesis]],
+    figures: Sequence[Floats],
 ) -> list[Floats]:
     """How probable each hypothesis about each cell is, if the cell is wrong."""
     if not figures:
         return []
     sizes = np.cumsum([len(each) for each in figures])[:-1]
-    meant = np.split(weigher.chances(joined(posterior, cells, figures)), sizes)  # of each cell, (H,)
+    chances = np.split(weigher.chances(joined(posterior, cells, figures)), sizes)  # of each cell, (H,)
+    meant = [beside_rivals(own, [each.meant for each in of]) for own, of in zip(chances, hypotheses, strict=True)]
     suspicion = posterior.suspicion  # of the whole table: worked out once
     learned = [own / np.maximum(own, suspicion[c.row, c.place]) for own, c in zip(meant, cells, strict=True)]
     return [np.maximum(each, told_by_interval(own)) for each, own in zip(learned, figures, strict=True)]
+
+
+def beside_rivals(chances: Floats, meant: Sequence[str]) -> Floats:
+    """The chances of hypotheses about one cell, (H,), each first weighed by itself. A cell meant one thing, so
+    different meanings exclude each other, and their odds add up.
+
+    >>> beside_rivals(np.array([0.9, 0.8, 0.75]), ["97%", "97%", "87%"]).round(2).tolist()
+    [0.69, 0.5, 0.23]
+    """
+    odds = chances / np.maximum(1 - chances, LEAST_CHANCE)
+    best = dict[str, float]()
+    for each, own in zip(meant, odds.tolist(), strict=True):
+        best[each] = max(best.get(each, 0.0), own)
+    rivals = sum(best.values()) - np.array([best[each] for each in meant])
+    return np.asarray(odds / (1 + odds + rivals))
 
 
 def told_by_interval(figures: Floats) -> Floats:
