@@ -37,6 +37,7 @@ class Flag:
     high: float | None
     reason: str
     cause: str
+    repair_probability: float = 0.0
 
     @property
     def cell(self) -> Cell:
@@ -149,6 +150,7 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         high=_number(line.get("high")),
         reason=line["reason"],
         cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
+        repair_probability=_number(line.get("repair_probability")) or 0.0,
     )
 
 

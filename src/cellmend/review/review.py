@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,20 @@ from cellmend.errors import DecisionError, PatchError
 from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
 from cellmend.review.ledger import Cell, ConflictError, Ledger, Step, state_of
-from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
+from cellmend.review.limits import CAUSE, CONFIRMED, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
 from cellmend.review.teaching import Levels, Teacher
+from cellmend.review.witnesses import Witness, Witnesses
 from cellmend.table.texts import Notation
+
+if TYPE_CHECKING:
+    from cellmend.review.rulebook import RuleBook
 
 KEPT_FILTERS = 8  # whose rows are remembered
 KEPT_COUNTS = 512  # of cells that are alike
+BETWEEN = " · "  # what names a row
 STATES = ("open", "kept", "accepted", "edited", "wrong")
 
 
@@ -46,6 +52,7 @@ class Review:
         self._found = results.read_flagged()
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
+        self._witnesses = Witnesses(self.table)
         self._tally: dict[str, int] = {}  # none: not counted yet
         self._flag_again()
         self._count_open = lru_cache(KEPT_COUNTS)(self._open_of_kind)
@@ -72,22 +79,24 @@ class Review:
             self._flag_again()
 
     def _flag_again(self) -> None:
-        """What the model found, and what people do not allow."""
+        """What the model found, what rules say by now, and what people do not allow."""
+        rules = self.rules
+        self._heeded = found = self._found if rules is None else rules.heeding(self._found, self.wishes)
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
-        self.flagged = self._found.merged(forbidden) if forbidden else self._found
+        self.flagged = found.merged(forbidden) if forbidden else found
         self._sketches.clear()
         self._tally = {}
         self._changes += 1
 
     # ------------------------------------------------------------ what is asked
 
-    def queue(self, most: int, wanted: Filter) -> list[Asked]:
-        """The next cells to decide: questions, then the other flagged ones, then those that were skipped."""
+    def queue(self, most: int, wanted: Filter, *, of_questions: bool = False) -> list[Asked]:
+        """The next cells to decide, flagged ones or questions; those that were skipped come last."""
         with self.lock:
-            questions = self.questions
-            others = (cell for cell in self.flagged.by_cell if cell not in questions)
-            first = (cell for cell in chain(questions, others) if cell not in self.skipped)
-            ordered = map(self._asked, chain(first, self.skipped))
+            cells = self.questions if of_questions else self.flagged.by_cell
+            first = (cell for cell in cells if cell not in self.skipped)
+            again = (cell for cell in self.skipped if not of_questions or cell in cells)
+            ordered = map(self._asked, chain(first, again))
             still_open = (
                 each
                 for each in ordered
@@ -99,6 +108,11 @@ class Review:
     def questions(self) -> Mapping[Cell, Asked]:
         """The cells whose answers would teach most, the best first; none until the model has chosen them."""
         return self.teacher.known.questions if self.teacher.known else {}
+
+    @property
+    def rules(self) -> RuleBook | None:
+        """The rules of the table; None until they were looked at."""
+        return self.teacher.known.rules if self.teacher.known else None
 
     def _asked(self, cell: Cell) -> Asked:
         """What is said of a cell, which need not be flagged."""
@@ -275,11 +289,13 @@ class Review:
         """The rows that a filter keeps; None: all."""
         if wanted == Filter():
             return None
-        if wanted.text and not wanted.asks_for_cells:
-            return self._holding(wanted.text)
-        with self.lock:
-            rows = self._with_cells(replace(wanted, text=""), self.version)
-        return np.intersect1d(rows, self._holding(wanted.text)) if wanted.text else rows
+        found = [self._holding(wanted.text)] if wanted.text else []
+        if wanted.rule:
+            found.append(self.rulebook.broken_by(wanted.rule, self.wishes))
+        if wanted.asks_for_cells:
+            with self.lock:
+                found.append(self._with_cells(replace(wanted, text="", rule=""), self.version))
+        return reduce(np.intersect1d, found)
 
     def _rows_with_cells(self, wanted: Filter, version: int) -> Rows:
         """Those with a cell that is asked for; `version` is there so that what is kept holds for it only."""
@@ -290,7 +306,8 @@ class Review:
         """The flagged or decided cell after, or before, another one, in the order of the table."""
         with self.lock:
             ordered = [(row, self.places[name]) for row, name in matching_cells(wanted, self.flagged, self.ledger)]
-        kept = set(self._holding(wanted.text).tolist()) if wanted.text else None
+        rows = self.rows(Filter(text=wanted.text, rule=wanted.rule))
+        kept = None if rows is None else set(rows.tolist())
         here = cell[0], self.places.get(cell[1], -1)
         beyond = [each for each in ordered if (each < here if backwards else each > here)]
         beyond = beyond if kept is None else [each for each in beyond if each[0] in kept]
@@ -314,6 +331,20 @@ class Review:
         self._check(cell)
         drawn = self.sketch(cell[1])
         return None if drawn is None else drawn.picture(self.text(cell) or None, repair)
+
+    def witnesses(self, flag: Flag) -> list[Witness]:
+        """What other rows and rules say of a cell."""
+        return self._witnesses.of(flag, self.rules, self.wishes)
+
+    @cached_property
+    def lines(self) -> Rows | None:
+        """The line of the file in which each row starts; None if it has no lines."""
+        return self.results.source.line_numbers
+
+    def name(self, row: int) -> str:
+        """A row by the columns that tell a person which it is; "" until they are known."""
+        names = self.teacher.known.names if self.teacher.known else ()
+        return BETWEEN.join(text for name in names if (text := (self.text((row, name)) or "").strip()))
 
     def tally(self) -> dict[str, int]:
         """How many flagged or decided cells are in each state."""
@@ -344,8 +375,30 @@ class Review:
         return self._set(name, lambda before: before.with_limits(name, limits), f"the valid values of {name}")
 
     def set_rule(self, rule: str, verdict: str | None) -> Step | None:
-        """Confirm a rule that was found, or strike it out, from the next learning on."""
+        """Confirm a rule that was found, so that what breaks it is flagged, or strike it out; None: neither."""
+        if self.rules is not None and rule not in self.rules.found and rule not in self.wishes.rules:
+            raise DecisionError(f"No rule {rule!r} was found in the table.")
         return self._wish(lambda before: before.with_rule(rule, verdict), f"the rule “{rule}”")
+
+    @property
+    def rulebook(self) -> RuleBook:
+        """The rules of the table, or a sentence if nobody has looked at them yet."""
+        if self.rules is None:
+            raise DecisionError("The rules of the table are still being read; try again in a moment.")
+        return self.rules
+
+    def add_rule(self, line: str) -> Step | None:
+        """Let a rule of one's own hold for all rows: what breaks it is flagged at once."""
+        words = self.rulebook.read(line)
+        if words in self.rulebook.found:
+            return self.set_rule(words, CONFIRMED)
+        return self._wish(
+            lambda before: before if words in before.own else before.with_own(words), f"the rule “{words}”"
+        )
+
+    def drop_rule(self, words: str) -> Step | None:
+        """Take back a rule of one's own."""
+        return self._wish(lambda before: before.without_own(words), f"the rule “{words}”")
 
     def _set(self, name: str, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         if name not in self.places:
@@ -381,7 +434,13 @@ class Review:
     def learn(self) -> bool:
         """Begin to learn from all that was decided; False if that is going on already."""
         with self.lock:
-            return self.teacher.learn(self.ledger.standing, self.flagged, self.wishes)
+            return self.teacher.learn(self.ledger.standing, self._heeded, self.wishes)
+
+    def unlearn(self) -> bool:
+        """Begin to go back to what was found before the last learning; False if the model is at work."""
+        if not self.results.learnings.history:
+            raise DecisionError("Nothing was learned yet.")
+        return self.teacher.unlearn()
 
     # ------------------------------------------------------------ what comes out
 

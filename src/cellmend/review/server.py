@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from cellmend.errors import CellmendError, DecisionError
 from cellmend.files.records import parsed
 from cellmend.review.answers import DEEDS, QUESTIONS, Answer, mapping
+from cellmend.review.answers_model import MODEL_DEEDS, MODEL_QUESTIONS
 from cellmend.review.guard import Guard
 from cellmend.review.ledger import ConflictError
 from cellmend.review.review import Review, UnusualError
@@ -35,8 +36,9 @@ PAGE = "/review.html"
 def application(review: Review, *, token: str, port: int) -> ASGIApp:
     """The page and what it asks, behind the guard."""
     routes = [Route(path, _serving(asset)) for path, asset in {"/": ASSETS[PAGE], **ASSETS}.items()]
-    routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in QUESTIONS.items()]
-    routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in DEEDS.items()]
+    questions, deeds = QUESTIONS | MODEL_QUESTIONS, DEEDS | MODEL_DEEDS
+    routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in questions.items()]
+    routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in deeds.items()]
     routes += [Route(f"/api/export/{what}", _sending(path)) for what, path in review.results.exported.items()]
     return Guard(Starlette(routes=routes), token=token, port=port, open_paths=frozenset(ASSETS) - {PAGE})
 
