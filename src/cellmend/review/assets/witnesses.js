@@ -1,0 +1,15 @@
+// What other rows say of a cell, beside it: a sentence, and some of the rows with their lines in the file.
+import { isolated } from "./difference.js";
+import { el, number, shown } from "./dom.js";
+
+export const placeOf = ({ row, line }) => (line === null || line === undefined ? `row ${number(row)}` : `line ${number(line)}`);
+
+export function witnesses({ witnesses: heard, flag, text }) {
+  if (!heard.length) return [el("p", { className: "quiet" }, "No other row speaks about this cell.")];
+  return [el("ul", { className: "witnesses" }, ...heard.map((each) => witness(each, [text, flag.repair, each.says])))];
+}
+
+function witness({ words, rows }, texts) {
+  const lines = rows.map((row) => el("li", {}, el("small", {}, placeOf(row)), " ", shown(row.text)));
+  return el("li", {}, el("p", {}, ...isolated(words, texts)), ...(lines.length ? [el("ul", {}, ...lines)] : []));
+}
