@@ -20,6 +20,7 @@ import pytest
 import uvicorn
 
 from cellmend import CellMender
+from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.files.formats import read_file
 from cellmend.jobs import Cleaning, clean
 from cellmend.review.results import open_results
@@ -34,6 +35,7 @@ OWN = {"X-Cellmend-Token": TOKEN}
 HOSTILE = "<img src=x onerror=\"document.title='run'\">"
 ROWS = 200
 WRONG = 9  # cells
+FAILED = re.compile(r"status of (4\d\d|507)")  # what a browser says of an answer that refuses
 
 
 def dirty_csv() -> str:
@@ -137,3 +139,70 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             yield server, re.findall(r"http://\S+", server.stderr.readline())[0]
         finally:
             server.kill()
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture
+def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The open page; at the end no script must have failed in it, and nothing come from elsewhere."""
+    context = chromium.new_context(**getattr(request, "param", {}))
+    page = context.new_page()
+    troubles: list[str] = []
+    requests: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.on("console", lambda message: None if FAILED.search(message.text) else troubles.append(message.text))
+    page.on("request", lambda request: requests.append(request.url))
+    opened(page, address)
+    yield page
+    assert troubles == []
+    base = address.partition("?")[0]
+    assert [url for url in requests if not url.startswith((base, f"blob:{base.rstrip('/')}"))] == []
+    context.close()
+
+
+def opened(page: Any, address: str) -> Any:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def cell(page: Any) -> tuple[int, str]:
+    """The cell that is asked about."""
+    name, _, row = page.locator("#card h3").inner_text().rpartition(" row ")
+    return int(row.replace(",", "")), name
+
+
+def press(page: Any, key: str) -> None:
+    """A key that decides; then the next cell is there."""
+    before = page.locator("#card h3").inner_text()
+    page.keyboard.press(key)
+    page.wait_for_function("before => document.querySelector('#card h3').innerText !== before", arg=before)
+
+
+def saved(page: Any) -> None:
+    """All that was decided is acknowledged."""
+    page.wait_for_function("() => document.querySelector('#saving').textContent === ''")
+
+
+def decided(review: Review) -> list[Decision]:
+    path = review.results.decisions
+    return standing(read_decisions(path)) if path.exists() else []
+
+
+def view(page: Any, name: str) -> None:
+    page.get_by_role("navigation").get_by_role("button", name=name).click()
+    page.wait_for_selector(f"#{name.lower()}:not([hidden])")
+
+
+def read(page: Any, review: Review) -> None:
+    """The model is read, and the page knows."""
+    review.start()
+    wait_for_teacher(review)
+    page.locator("#card .news", has_text="New suggestions").wait_for()
+
+
+def notice(page: Any, words: str) -> None:
+    page.locator("#notice").filter(has_text=words).wait_for()

@@ -35,6 +35,15 @@ def test_the_page_and_its_answers_need_the_token(client: Client) -> None:
     assert client.get("/api/state", headers=OWN).status_code == 200
 
 
+@pytest.mark.parametrize("address", ["/", "/?token=another"])
+def test_without_the_token_a_page_says_where_to_find_it(client: Client, address: str) -> None:
+    answer = client.get(address, NOBODY)
+    assert answer.status_code == 403
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "the address that <code>cellmend review</code> printed" in " ".join(answer.text.split())
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
 def test_the_token_in_an_address_opens_the_page_only(client: Client, review: Review) -> None:
     assert client.get(f"/api/state?token={TOKEN}", NOBODY).status_code == 403
     assert client.post(f"/api/decide?token={TOKEN}", NOBODY, json=decision(review)).status_code == 403
@@ -128,8 +137,9 @@ def test_every_answer_forbids_what_is_inline_or_from_elsewhere(client: Client, p
     assert "access-control-allow-origin" not in headers
 
 
-def test_the_page_has_no_script_and_no_style_of_its_own() -> None:
-    page = ASSETS["/review.html"].read_text("utf-8")
+@pytest.mark.parametrize("name", ["/review.html", "/no_access.html"])
+def test_a_page_has_no_script_and_no_style_of_its_own(name: str) -> None:
+    page = ASSETS[name].read_text("utf-8")
     assert "<style" not in page
     assert " style=" not in page
     assert not re.search(r"\son\w+=", page)

@@ -5,7 +5,7 @@ Needs the package playwright and a Chromium, of the system or from `playwright i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,22 @@ import pytest
 
 from cellmend.decisions.decision import Decision, read_decisions, standing
 from cellmend.files.formats import read_file
+from cellmend.review.flagged import Flagged
 from cellmend.review.review import Review
-from tests.review.conftest import HOSTILE, ROWS, served, wait_for_teacher
+from tests.review.conftest import (
+    HOSTILE,
+    ROWS,
+    cell,
+    decided,
+    notice,
+    opened,
+    press,
+    read,
+    saved,
+    served,
+    view,
+    wait_for_teacher,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -44,70 +58,6 @@ CONTRASTS = """() => {
   }
   return bad;
 }"""
-
-
-@pytest.fixture
-def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The open page; at the end no script must have failed in it, and nothing come from elsewhere."""
-    context = chromium.new_context(**getattr(request, "param", {}))
-    page = context.new_page()
-    troubles: list[str] = []
-    requests: list[str] = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("dialog", lambda dialog: troubles.append(dialog.message))
-    page.on("console", lambda message: troubles.append(message.text) if "status of 4" not in message.text else None)
-    page.on("request", lambda request: requests.append(request.url))
-    opened(page, address)
-    yield page
-    assert troubles == []
-    base = address.partition("?")[0]
-    assert [url for url in requests if not url.startswith((base, f"blob:{base.rstrip('/')}"))] == []
-    context.close()
-
-
-def opened(page: Any, address: str) -> Any:
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]")
-    return page
-
-
-def cell(page: Any) -> tuple[int, str]:
-    """The cell that is asked about."""
-    name, _, row = page.locator("#card h3").inner_text().rpartition(" row ")
-    return int(row.replace(",", "")), name
-
-
-def press(page: Any, key: str) -> None:
-    """A key that decides; then the next cell is there."""
-    before = page.locator("#card h3").inner_text()
-    page.keyboard.press(key)
-    page.wait_for_function("before => document.querySelector('#card h3').innerText !== before", arg=before)
-
-
-def saved(page: Any) -> None:
-    """All that was decided is acknowledged."""
-    page.wait_for_function("() => document.querySelector('#saving').textContent === ''")
-
-
-def decided(review: Review) -> list[Decision]:
-    path = review.results.decisions
-    return standing(read_decisions(path)) if path.exists() else []
-
-
-def view(page: Any, name: str) -> None:
-    page.get_by_role("navigation").get_by_role("button", name=name).click()
-    page.wait_for_selector(f"#{name.lower()}:not([hidden])")
-
-
-def read(page: Any, review: Review) -> None:
-    """The model is read, and the page knows."""
-    review.start()
-    wait_for_teacher(review)
-    page.locator("#card .news", has_text="New suggestions").wait_for()
-
-
-def notice(page: Any, words: str) -> None:
-    page.locator("#notice").filter(has_text=words).wait_for()
 
 
 # ---------------------------------------------------------------- deciding
@@ -250,10 +200,12 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
 
 
 def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
-    read(page, review)
+    review.start()
+    wait_for_teacher(review)
+    opened(page, page.url)
+    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first
     first = cell(page)
     press(page, "r")
-    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first among the cells that follow
     page.keyboard.press("l")
     notice(page, "Learning goes on beside your work")
     dialog = page.get_by_role("dialog")
@@ -353,6 +305,33 @@ def test_an_export_differs_in_the_accepted_cells_only(page: Any, review: Review,
         for row, (old, new) in enumerate(zip(before[name].to_pylist(), after[name].to_pylist(), strict=True)):
             assert new == accepted.get((row, name), old)
     assert len((folder / "patch.jsonl").read_text("utf-8").splitlines()) == len(accepted)
+
+
+def test_when_all_is_decided_a_page_says_what_next(page: Any, review: Review) -> None:
+    for _ in review.flagged.flags[1:]:
+        press(page, "r")
+    page.keyboard.press("r")
+    page.locator("#card h3", has_text="Everything is decided").wait_for()
+    assert f"{len(review.flagged.flags)} decisions are saved" in page.locator("#card").inner_text()
+    page.keyboard.press("r")  # decides nothing: there is no cell
+    page.locator("#card").get_by_role("button", name="Export").click()
+    page.get_by_role("dialog").get_by_role("heading", name="Exported").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#card").get_by_role("button", name="Look through the table").click()
+    page.locator(".line").first.wait_for()
+    assert len(decided(review)) == len(review.flagged.flags)
+
+
+def test_clearing_a_value_is_asked_about(page: Any, review: Review) -> None:
+    own = cell(page)
+    page.keyboard.press("e")
+    page.locator("form.editor input").fill("")
+    page.keyboard.press("Enter")
+    assert page.get_by_role("alert").inner_text().endswith(f"Save {own[1]} of row {own[0]} as empty?")
+    assert decided(review) == []
+    page.get_by_role("button", name="Save it all the same").click()
+    notice(page, "becomes empty")
+    assert [(each.cell, each.repair) for each in decided(review)] == [(own, "")]
 
 
 # ---------------------------------------------------------------- the table
@@ -462,6 +441,93 @@ def test_a_phone_shows_it_without_scrolling_sideways(page: Any, review: Review) 
     for name in ("Decide", "Table", "Columns"):
         view(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+RIGHT_TO_LEFT = "שלום 17 🦊"
+
+
+def flag_as(page: Any, review: Review, **otherwise: Any) -> None:
+    """Show the first cell as if this had been found of it."""
+    first = review.flagged.flags[0]
+    review.teacher.take(Flagged([replace(first, **otherwise)]))
+    opened(page, page.url)
+
+
+def test_text_from_right_to_left_stands_apart(page: Any, review: Review) -> None:
+    value = review.flagged.flags[0].value
+    flag_as(page, review, repair=RIGHT_TO_LEFT, reason=f"width is {value}; probably {RIGHT_TO_LEFT}, it seems")
+    assert page.locator("#card output.meant bdi").inner_text() == RIGHT_TO_LEFT
+    assert page.locator("#card .reason bdi").all_inner_texts() == [RIGHT_TO_LEFT]
+    assert page.locator("#row dd small bdi").inner_text() == RIGHT_TO_LEFT
+    page.keyboard.press("a")
+    notice(page, RIGHT_TO_LEFT)
+    assert RIGHT_TO_LEFT in page.locator("#notice bdi").all_inner_texts()
+    view(page, "Table")
+    page.locator(".line").first.wait_for()
+    assert page.locator(".line [role=gridcell]:not(:has(bdi))").count() == 0
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": w, "height": 800}} for w in (1280, 400)], indirect=True)
+def test_a_long_text_scrolls_in_its_own_box(page: Any, review: Review) -> None:
+    accept = page.locator("#card button.accept")
+    before = accept.bounding_box()
+    flag_as(page, review, repair="much ado about nothing " * 260)
+    assert accept.bounding_box() == before
+    box = page.locator("#card output.meant")
+    assert box.evaluate("box => box.scrollHeight > box.clientHeight && getComputedStyle(box).overflowY === 'auto'")
+
+
+def test_keys_of_one_letter_can_be_switched_off(page: Any, review: Review) -> None:
+    first = cell(page)
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_label("Letters and digits are keys").uncheck()
+    page.keyboard.press("Escape")
+    for key in "rase2u?":
+        page.keyboard.press(key)
+    opened(page, page.url)
+    page.keyboard.press("r")
+    assert cell(page) == first
+    assert page.locator("#saving").inner_text() == ""
+    assert not page.get_by_role("dialog").is_visible()
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_role("dialog").get_by_label("Letters and digits are keys").check()
+    page.keyboard.press("Escape")
+    press(page, "r")
+    saved(page)
+    assert [each.cell for each in decided(review)] == [first]
+
+
+@pytest.mark.parametrize("page", [{"reduced_motion": "reduce"}], indirect=True)
+def test_nothing_moves_for_who_wants_that(page: Any) -> None:
+    moving = """() => [...document.querySelectorAll("*")].filter((each) => {
+      const { transitionDuration, animationName } = getComputedStyle(each);
+      return transitionDuration !== "0s" || animationName !== "none";
+    }).length"""
+    assert page.evaluate(moving) == 0
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 400, "height": 800}}], indirect=True)
+def test_on_a_phone_the_chosen_cell_is_a_sheet_at_the_bottom(page: Any) -> None:
+    view(page, "Table")
+    page.locator(".line").first.wait_for()
+    assert not page.locator("#panel").is_visible()
+    page.locator("#grid").focus()
+    page.keyboard.press("n")
+    page.locator("#panel h3").wait_for()
+    sheet = page.locator("#panel").bounding_box()
+    assert (sheet["x"], sheet["width"], sheet["y"] + sheet["height"]) == (0, 400, 800)
+    chosen = page.locator("[aria-selected=true]").bounding_box()
+    assert chosen["y"] + chosen["height"] <= sheet["y"]  # the sheet does not lie over it
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_who_has_no_token_sees_a_page(chromium: Any, address: str, width: int) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.goto(address.replace("a-token", "another"))
+    assert page.get_by_role("heading", name="No access").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("main").evaluate("main => getComputedStyle(main).maxWidth") == "544px"  # it has its looks
+    page.close()
 
 
 def test_headings_names_and_landmarks_are_in_order(page: Any) -> None:

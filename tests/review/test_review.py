@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +24,7 @@ from cellmend.review.answers import DEEDS, QUESTIONS
 from cellmend.review.commands import open_review
 from cellmend.review.flagged import Flag, Flagged, read_flagged
 from cellmend.review.ledger import ConflictError, state_of
-from cellmend.review.limits import Limits
+from cellmend.review.limits import Limits, Wishes, numbers_of
 from cellmend.review.results import open_results
 from cellmend.review.review import STATES, Review, UnusualError
 from cellmend.review.rows import Filter
@@ -167,7 +169,87 @@ def test_what_is_asked_wrongly_is_refused_in_a_sentence(client: Client, review: 
     assert review.ledger.standing == []
 
 
+def test_what_is_said_of_a_cell_that_was_shown_with_another_value_is_refused(client: Client, review: Review) -> None:
+    shown = {**where(with_repair(review)), "value": "Paris"}
+    for deed, asked in (("decide", {"verdict": "right"}), ("withdraw", {})):
+        answer = client.post(f"/api/{deed}", json={**shown, **asked})
+        assert answer.status_code == 409
+        assert "'Paris' was shown" in answer.json()["error"]
+    assert review.ledger.standing == []
+
+
+def test_a_decision_that_was_not_seen_is_not_withdrawn(client: Client, review: Review) -> None:
+    flag = with_repair(review)
+    client.tell("decide", **where(flag), verdict="right")
+    assert client.post("/api/withdraw", json=where(flag)).status_code == 409
+    seen = ask(client, "cell", **where(flag))["decision"]
+    client.tell("withdraw", **where(flag), seen=seen)
+    assert review.ledger.standing == []
+
+
+def test_all_that_is_told_of_the_next_cells_comes_at_once(client: Client, review: Review) -> None:
+    review.start()
+    wait_for_teacher(review)
+    review.keep(review.flagged.flags[-1].cell, seen=None)
+    for card in ask(client, "queue", count=5)["cells"]:
+        flag = card["flag"]
+        assert card == ask(client, "cell", row=flag["row"], column=flag["column"])
+        assert len(card["row"]) == review.table.num_columns
+        assert card["picture"] is not None
+
+
+# ---------------------------------------------------------------- steps
+
+
+def test_decisions_kinds_limits_and_rules_are_undone_in_one_order(client: Client, review: Review) -> None:
+    flag = with_repair(review)
+    client.tell("column", column="width", kind="category")
+    client.tell("decide", **where(flag), verdict="right")
+    client.tell("column", column="city", limits={"levels": ["Rome"]})
+    done = client.tell("rule", rule="city tells width", verdict="struck")
+    assert client.tell("rule", rule="city tells width", verdict="struck")["step"] is None  # that is said already
+    undone = []
+    while done["undo"] is not None:
+        undone.append(done["undo"]["what"])
+        done = client.tell("undo", step=done["undo"]["step"])
+        assert done["undone"]
+    cell = f"row {flag.row}, {flag.column}"
+    assert undone == ["the rule “city tells width”", "the valid values of city", cell, "the kind of width"]
+    assert (review.wishes, review.ledger.standing) == (Wishes(), [])
+    assert Wishes.load(review.results.columns) == Wishes()
+    assert all(each.cause != "not allowed" for each in review.flagged.flags)
+
+
 # ---------------------------------------------------------------- edits
+
+
+def test_an_edit_stays_one_when_the_model_then_proposes_the_same(review: Review, folder: Path) -> None:
+    edited, accepted, *_ = (flag for flag in review.flagged.flags if flag.repair is not None)
+    review.accept(edited.cell, "7.7", seen=None)
+    review.accept(accepted.cell, accepted.repair, seen=None)
+    learned = [replace(edited, repair="7.7"), replace(accepted, repair="8.8")]
+    review.teacher.take(Flagged(learned))
+    assert (review.tally()["edited"], review.tally()["accepted"]) == (1, 1)
+    assert review.rows(Filter(state="edited")).tolist() == [edited.row]
+    again = Review(open_results(folder, None))
+    assert (again.tally()["edited"], again.tally()["accepted"]) == (1, 1)
+
+
+def test_a_proposal_is_accepted_as_it_was_shown(client: Client, review: Review) -> None:
+    flag = with_repair(review)
+    review.teacher.take(Flagged([replace(flag, repair="1.2")]))  # learned while it was shown
+    client.tell("decide", **where(flag), verdict="wrong", repair=flag.repair, edited=False)
+    assert review.tally()["accepted"] == 1
+
+
+def test_a_cell_is_emptied_only_if_the_person_insists(client: Client, review: Review) -> None:
+    shown = {"row": 0, "column": "width", "value": review.text((0, "width")), "verdict": "wrong", "repair": ""}
+    answer = client.post("/api/decide", json=shown)
+    assert answer.status_code == 422
+    assert answer.json() == {"error": "Nothing is typed. Save width of row 0 as empty?", "may_insist": True}
+    assert review.ledger.standing == []
+    client.tell("decide", **shown, insist=True)
+    assert [each.repair for each in review.ledger.standing] == [""]
 
 
 def test_an_edit_must_be_readable_in_its_column(review: Review) -> None:
@@ -287,6 +369,8 @@ def test_a_valid_range_is_of_the_numbers_that_a_column_says(review: Review) -> N
         ({"low": "x"}, "The least value must be a number"),
         ({"low": 2, "high": 1}, "2 is more than 1"),
         ({"pattern": "("}, "must be a regular expression"),
+        ({"earliest": "today"}, "must be a date such as 2024-01-31; it is 'today'"),
+        ({"earliest": "2024-02-01", "latest": "2024-01-01"}, "2024-02-01 is after 2024-01-01"),
         ({"levels": "S"}, "must be a list"),
     ],
 )
@@ -300,6 +384,23 @@ def test_a_kind_that_nobody_knows_is_refused(client: Client, review: Review) -> 
     answer = client.post("/api/column", json={"column": "city", "kind": "town"})
     assert answer.status_code == 422
     assert review.wishes.kinds == {}
+
+
+def test_dates_can_be_limited() -> None:
+    days = pa.array([datetime(2023, 12, 31, 23), datetime(2024, 1, 1), datetime(2024, 3, 1, 12), datetime(2024, 3, 2)])
+    texts = days.cast(pa.string())
+    for given, forbidden in (
+        ({"earliest": "2024-01-01"}, [True, False, False, False]),
+        ({"latest": "2024-03-01"}, [False, False, False, True]),
+        ({"earliest": "2024-01-02", "latest": "2024-03-01"}, [True, True, False, True]),
+    ):
+        assert Limits.of(given).forbids(texts, numbers_of(days, None)).tolist() == forbidden
+
+
+def test_limits_of_dates_are_kept(client: Client, review: Review, folder: Path) -> None:
+    client.tell("column", column="note", limits={"earliest": "2024-01-01", "latest": ""})
+    again = Review(open_results(folder, None))
+    assert again.wishes.limits["note"].in_words() == "2024-01-01 or later"
 
 
 # ---------------------------------------------------------------- what comes out
@@ -375,6 +476,19 @@ def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
 def test_a_folder_is_open_in_one_review_only(folder: Path) -> None:
     with only_run(folder), pytest.raises(FileError, match="is being written by another run"):
         open_review(folder, None, 0, ready=lambda _: pytest.fail("it was opened"))
+
+
+def test_a_folder_that_is_open_already_is_told_without_options_that_do_not_exist(folder: Path) -> None:
+    with only_run(folder), pytest.raises(FileError, match="open in another review") as caught:
+        open_review(folder, None, 0, ready=lambda _: pytest.fail("it was opened"))
+    assert "-o" not in str(caught.value).partition("Hint: ")[2]
+
+
+def test_a_flagged_date_has_dates_as_its_usual_range(folder: Path) -> None:
+    findings = folder / "findings.csv"
+    findings.write_text(findings.read_text() + "5,note,2090-01-01,0.5,,2024-01-05,2024-07-14,note is late,,,,\n")
+    flag = Review(open_results(folder, None)).flagged.by_cell[5, "note"]
+    assert (flag.low, flag.high) == ("2024-01-05", "2024-07-14")
 
 
 def test_findings_of_a_large_table_come_in_pieces(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ class Decision:
         if repair is not None and verdict != WRONG:
             raise DecisionError(f"{where} may have a repair only if its cell is wrong; the verdict is {verdict!r}.")
         edited = entry.get("edited")
-        if edited is not None and not isinstance(edited, bool):
+        edited = None if edited != edited else edited  # as a DataFrame says that it is missing
+        if not isinstance(edited, bool | None):
             raise DecisionError(f"{where} must say with true or false whether it was edited; it has {edited!r}.")
         return cls(int(row), entry["column"], _text(entry["value"]), verdict, repair, edited)
 

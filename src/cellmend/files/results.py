@@ -63,14 +63,14 @@ def _beside(folder: Path, ending: str) -> Path:
 
 
 @contextmanager
-def only_run(folder: Path) -> Iterator[None]:
+def only_run(folder: Path, hint: str = "Wait, or choose another place with -o.") -> Iterator[None]:
     """While a run writes into a folder no other may; the lock of a run that was killed counts no more."""
     path = _hidden(folder, LOCK)
     with telling(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = _locked(path)
     if file is None:
-        raise FileError(f"{folder} is being written by another run. Hint: wait, or choose another place with -o.")
+        raise FileError(f"{folder} is being written by another run. Hint: {hint}")
     try:
         _tidy_beside(folder)
         yield

@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ class Flag:
     value: str
     suspicion: float
     repair: str | None
-    low: float | None
-    high: float | None
+    low: float | str | None  # of dates text
+    high: float | str | None
     reason: str
     cause: str
     repair_probability: float = 0.0
@@ -146,13 +147,24 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         value=str(line["value"]),
         suspicion=float(line["suspicion"]),
         repair=line["repair"] or None,
-        low=_number(line.get("low")),
-        high=_number(line.get("high")),
+        low=_end(line.get("low")),
+        high=_end(line.get("high")),
         reason=line["reason"],
         cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
         repair_probability=_number(line.get("repair_probability")) or 0.0,
     )
 
 
-def _number(text: Any) -> float | None:
-    return None if text in (None, "") else float(text)
+def _end(given: Any) -> float | str | None:
+    """An end of an interval: a number, or a date as it stands.
+
+    >>> _end("9.7"), _end("2024-01-17"), _end("")
+    (9.7, '2024-01-17', None)
+    """
+    if given in (None, ""):
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        date.fromisoformat(given[:10])  # or this is a ValueError too
+        return str(given)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 64 * 1024  # bytes: a decision has a few hundred
@@ -33,8 +33,9 @@ class Guard:
     site has its own Origin; and neither knows the token. Files in `open_paths` hold nothing of the table.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int, open_paths: frozenset[str]) -> None:
-        self.app, self.token, self.open_paths = app, token.encode(), open_paths
+    def __init__(self, app: ASGIApp, *, token: str, port: int, open_paths: frozenset[str], no_access: bytes) -> None:
+        """`no_access` is the page for people who open the address without the token."""
+        self.app, self.token, self.open_paths, self.no_access = app, token.encode(), open_paths, no_access
         self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
 
@@ -50,7 +51,7 @@ class Guard:
             return
         await self.app(scope, _limited(receive), _with_headers(send))
 
-    def refusal(self, scope: Scope) -> JSONResponse | None:
+    def refusal(self, scope: Scope) -> Response | None:
         """What is answered instead, if the request is refused."""
         headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         hosts = headers.getlist("host")
@@ -66,7 +67,9 @@ class Guard:
         if not length.isdecimal() or int(length) > LARGEST_BODY:
             return _said(413, TOO_LARGE)
         if scope["path"] not in self.open_paths and not self._has_token(scope, headers):
-            return _said(403, STRANGER)
+            return (
+                Response(self.no_access, 403, media_type="text/html") if scope["path"] == "/" else _said(403, STRANGER)
+            )
         return None
 
     def _has_token(self, scope: Scope, headers: Headers) -> bool:

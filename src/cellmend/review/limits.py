@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,16 @@ class Limits:
 
     >>> Limits(low=0, high=10).in_words(), Limits(levels=("S", "M")).in_words()
     ('0 to 10', 'one of S, M')
+    >>> Limits.of({"earliest": "2024-01-31"}).in_words()
+    '2024-01-31 or later'
     """
 
     low: float | None = None
     high: float | None = None
     levels: tuple[str, ...] | None = None
     pattern: str | None = None  # the whole text matches it
+    earliest: str | None = None  # dates, such as 2024-01-31
+    latest: str | None = None  # all of this day may stand there
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Limits:
@@ -48,6 +53,9 @@ class Limits:
         low, high = (_number(entry.get(name), name) for name in ("low", "high"))
         if low is not None and high is not None and low > high:
             raise SettingError(f"The least value must not exceed the largest; {low:g} is more than {high:g}.")
+        earliest, latest = (_date(entry.get(name), name) for name in ("earliest", "latest"))
+        if earliest is not None and latest is not None and earliest > latest:
+            raise SettingError(f"The earliest date must not be after the latest; {earliest} is after {latest}.")
         levels, pattern = entry.get("levels") or None, entry.get("pattern") or None
         if levels is not None and not (
             isinstance(levels, list) and len(levels) <= MOST_LEVELS and all(isinstance(each, str) for each in levels)
@@ -55,31 +63,58 @@ class Limits:
             raise SettingError(f"Valid values must be a list of at most {MOST_LEVELS:,} texts.")
         if pattern is not None and not (isinstance(pattern, str) and len(pattern) <= LONGEST_PATTERN):
             raise SettingError(f"A pattern must be a text of at most {LONGEST_PATTERN} letters.")
-        limits = cls(low, high, None if levels is None else tuple(levels), pattern)
+        limits = cls(low, high, None if levels is None else tuple(levels), pattern, earliest, latest)
         limits.forbids(pa.array([""]), pa.array([0.0]))  # or the pattern cannot be read
         return limits
 
     def in_words(self) -> str:
         """What is allowed."""
-        low, high = ("" if end is None else rounded_text(end) for end in (self.low, self.high))
-        span = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
+        span = _span(self.low, self.high, "at least {}", "at most {}")
+        days = _span(self.earliest, self.latest, "{} or later", "{} or earlier")
         some = "" if self.levels is None else f"one of {', '.join(self.levels)}"
         form = "" if self.pattern is None else f"of the form {self.pattern}"
-        return " and ".join(filter(None, [span, some, form]))
+        return " and ".join(filter(None, [span, days, some, form]))
 
     def forbids(self, texts: Values, numbers: Values | None) -> NDArray[np.bool_]:
         """Which of these cells must not stand in the column; empty ones may. `numbers` is what the texts say."""
         forbidden = np.zeros(len(texts), dtype=bool)
         if numbers is not None:
             values = numbers.to_numpy(zero_copy_only=False)
-            forbidden |= np.nan_to_num(values < (-np.inf if self.low is None else self.low)).astype(bool)
-            forbidden |= np.nan_to_num(values > (np.inf if self.high is None else self.high)).astype(bool)
+            for end, is_beyond in (
+                (self.low, np.less),
+                (self.high, np.greater),
+                (_days(self.earliest), np.less),
+                (_days(self.latest, 1), np.greater_equal),
+            ):
+                if end is not None:
+                    forbidden |= is_beyond(values, end)  # what is no number is not beyond
         if self.levels is not None:
             forbidden |= ~pc.is_in(texts, pa.array(self.levels, pa.string())).to_numpy(zero_copy_only=False)
         if self.pattern is not None:
             forbidden |= ~_matches(texts, self.pattern)
         is_empty = pc.fill_null(pc.equal(texts, ""), True).to_numpy(zero_copy_only=False)
         return forbidden & ~is_empty
+
+
+def _span(low: float | str | None, high: float | str | None, from_low: str, to_high: str) -> str:
+    first, last = ("" if end is None else rounded_text(end) for end in (low, high))
+    if first and last:
+        return f"{first} to {last}"
+    return from_low.format(first) if first else to_high.format(last) if last else ""
+
+
+def _days(day: str | None, more: int = 0) -> int | None:
+    """The days from 1970 to a date, as `numbers_of` counts."""
+    return None if day is None else (date.fromisoformat(day) - date(1970, 1, 1)).days + more
+
+
+def _date(given: Any, name: str) -> str | None:
+    if given in (None, ""):
+        return None
+    try:
+        return date.fromisoformat(given).isoformat()
+    except (TypeError, ValueError):
+        raise SettingError(f"The {name} value must be a date such as 2024-01-31; it is {given!r}.") from None
 
 
 def _matches(texts: Values, pattern: str) -> NDArray[np.bool_]:

@@ -199,8 +199,7 @@ class Review:
         if edited is None:
             flag = self.flagged.get(cell)
             edited = flag is None or flag.repair != repair
-        if edited:
-            self.check_edit(cell, repair, insist=insist)
+        self.check_edit(cell, repair, insist=insist or not edited)
         return self._decide(Decision(*cell, self.text(cell), WRONG, repair, edited), seen)
 
     def keep(self, cell: Cell, *, seen: Decision | None) -> Step | None:
@@ -254,7 +253,7 @@ class Review:
         typed(text, self.table.schema.field(name))
         if text == "":
             if not insist and self.text(cell):
-                raise UnusualError(f"Nothing stands there now. Save {name} of row {cell[0]} as empty?")
+                raise UnusualError(f"Nothing is typed. Save {name} of row {cell[0]} as empty?")
             return
         self._check_reading(name, text)
         limits = self.wishes.limits.get(name)

@@ -31,6 +31,7 @@ READS_AFTER = 1.0  # seconds: the first page need not wait for the model, whose 
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ASSETS = {f"/{each.name}": each for each in files("cellmend.review").joinpath("assets").iterdir() if "." in each.name}
 PAGE = "/review.html"
+NO_ACCESS = "/no_access.html"
 
 
 def application(review: Review, *, token: str, port: int) -> ASGIApp:
@@ -40,7 +41,9 @@ def application(review: Review, *, token: str, port: int) -> ASGIApp:
     routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in questions.items()]
     routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in deeds.items()]
     routes += [Route(f"/api/export/{what}", _sending(path)) for what, path in review.results.exported.items()]
-    return Guard(Starlette(routes=routes), token=token, port=port, open_paths=frozenset(ASSETS) - {PAGE})
+    open_paths = frozenset(ASSETS) - {PAGE}
+    no_access = ASSETS[NO_ACCESS].read_bytes()
+    return Guard(Starlette(routes=routes), token=token, port=port, open_paths=open_paths, no_access=no_access)
 
 
 def _serving(asset: Any) -> Callable[[Request], Response]:

@@ -189,7 +189,7 @@ export class Card {
     const cancel = el("button", { type: "button", className: "quietly", onclick: () => this.cancel() }, "Cancel");
     const said = trouble ? [el("p", { id: `${id}-trouble`, className: "trouble", role: "alert" }, trouble.message)] : [];
     return el("form", { className: "editor", onsubmit: (event) => { event.preventDefault(); this.save(false); } },
-      el("label", { for: id }, ...told`What ${this.cell.flag.column} should be`), input, ...said,
+      el("label", { for: id }, el("span", {}, ...told`What ${this.cell.flag.column} should be`)), input, ...said,
       el("div", { className: "ways" }, trouble?.mayInsist ? insist : save, cancel));
   }
 

@@ -49,11 +49,15 @@ function line(column) {
   return el("article", { className: "column" },
     el("div", {}, el("h3", {}, apart(name)), el("p", { className: "quiet" }, notes.filter(Boolean).join(" · "))),
     el("label", {}, "Kind", select),
-    el("details", { open: isLimited }, el("summary", {}, isLimited ? "Valid values" : "Limit the values"), form(name, limits)));
+    el("details", { open: isLimited }, el("summary", {}, isLimited ? "Valid values" : "Limit the values"), form(name, kind, limits)));
 }
 
-function form(name, limits) {
-  const field = (label, key, value, hint) => el("label", {}, label, el("input", { name: key, value: value ?? "", autocomplete: "off", placeholder: hint }));
+function form(name, kind, limits) {
+  const field = (label, key, value, hint, type = "text") =>
+    el("label", {}, label, el("input", { type, name: key, value: value ?? "", autocomplete: "off", placeholder: hint }));
+  const ends = kind === "date"
+    ? [field("Earliest", "earliest", limits.earliest, "", "date"), field("Latest", "latest", limits.latest, "", "date")]
+    : [field("At least", "low", limits.low, "0"), field("At most", "high", limits.high, "100")];
   const made = el("form", {
     onsubmit: (event) => {
       event.preventDefault();
@@ -62,7 +66,7 @@ function form(name, limits) {
       say("column", { column: name, limits: { ...given, levels } }, `the valid values of ${name}`, told`The valid values of ${name} are saved; cells that break them are flagged.`);
     },
   },
-  field("At least", "low", limits.low, "0"), field("At most", "high", limits.high, "100"),
+  ...ends,
   field("One of, with commas between", "levels", limits.levels?.join(", "), "S, M, L"),
   field("Of the form (a regular expression)", "pattern", limits.pattern, "[A-Z]{2}-\\d+"),
   el("button", { type: "submit" }, "Save"));

@@ -72,6 +72,7 @@ export async function reload({ fromTop = false } = {}) {
   }
   spacer.style.height = `${Math.min(total * ROW, TALLEST)}px`;
   spacer.style.width = `${lefts.at(-1)}px`;
+  head.style.width = body.style.width = `max(100%, ${lefts.at(-1)}px)`; // so that the numbers of rows stay in sight
   grid.setAttribute("aria-rowcount", total + 1);
   grid.setAttribute("aria-colcount", state.columns.length + 1);
   byId("shown").textContent = total === state.rows ? `${counted(total, "row")}` : `${number(total)} of ${counted(state.rows, "row")}`;
@@ -203,6 +204,7 @@ async function choose(cell) {
   byId("panel").classList.toggle("empty", !cell);
   panel.clear(el("p", { className: "quiet" }, cell ? "…" : "Choose a cell, or press N for the next flagged one."));
   if (cell) reveal();
+  if (cell && getComputedStyle(panel.place).position === "fixed") grid.scrollIntoView({ block: "start" }); // above the sheet
   draw();
   if (cell) await fetchChosen().catch((error) => notify(error.message, true));
 }
