@@ -193,7 +193,7 @@ def decided(review: Review) -> list[Decision]:
 
 
 def view(page: Any, name: str) -> None:
-    page.get_by_role("navigation").get_by_role("button", name=name).click()
+    page.locator(f".view[data-view={name.lower()}]").click()
     page.wait_for_selector(f"#{name.lower()}:not([hidden])")
 
 

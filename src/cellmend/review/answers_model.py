@@ -72,10 +72,9 @@ def changes(review: Review, asked: Mapping[str, Any]) -> Any:
 def _changes_of(each: Learning | None) -> Mapping[str, Any]:
     """What a learning changed; nothing if its file does not say."""
     found = each.about.get("changes") if each else None
-    is_whole = (
-        isinstance(found, dict) and isinstance(found.get("counts"), dict) and isinstance(found.get("listed"), list)
-    )
-    return found if is_whole else {"counts": {}, "listed": []}
+    if isinstance(found, dict) and isinstance(found.get("counts"), dict) and isinstance(found.get("listed"), list):
+        return found
+    return {"counts": {}, "listed": []}
 
 
 def learn(review: Review, asked: Mapping[str, Any]) -> Any:

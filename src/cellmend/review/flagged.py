@@ -151,7 +151,7 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         high=_end(line.get("high")),
         reason=line["reason"],
         cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
-        repair_probability=_number(line.get("repair_probability")) or 0.0,
+        repair_probability=float(line.get("repair_probability") or 0.0),
     )
 
 

@@ -72,17 +72,18 @@ class RuleBook:
 
     @cached_property
     def found(self) -> Mapping[str, Ruled]:
-        """The rules that the table shows and those called sure, by their words, the most broken first."""
+        """The rules that the table shows and those called sure, by their words: those with few exceptions first, and
+        last those without any."""
         shown = {
             words: self._ruled.get(self.stated(words).words(), self._ruled.get(words)) for words in self._relations
         }
         of_relations = {self.stated(words).words() for words in shown}
         own = {words: each for words, each in self._ruled.items() if each.sure and words not in of_relations}
         told = {**own, **{words: each for words, each in shown.items() if each is not None}}
-        return dict(sorted(told.items(), key=lambda entry: -len(entry[1].rows)))
+        return dict(sorted(told.items(), key=lambda entry: len(entry[1].rows) or self.table.rows))
 
     def listed(self, wishes: Wishes) -> list[Rule]:
-        """All rules: those of one's own, then the others, the most broken first."""
+        """All rules: those of one's own, then the others as `found` has them."""
         own = [self._rule(words, "own", CONFIRMED) for words in wishes.own]
         return own + [
             self._rule(words, "sure" if each.sure else "found", wishes.rules.get(words))

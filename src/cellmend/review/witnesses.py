@@ -137,12 +137,16 @@ class Witnesses:
         proposed = held.rows(held.find(flag.repair)) if flag.repair else held.rows(NONE)
         if not len(proposed) and own < LEAST_ROWS:
             return  # a value of its own, as those of identifiers are
-        here = "in no other row" if own == 1 else f"in {own:,} rows"
-        there = f"; {_quoted(flag.repair)} stands in {len(proposed):,}" if len(proposed) else ""
-        stands = f"{_quoted(flag.value)} stands {here}" if own else "Nothing stands here"
-        rows = proposed if len(proposed) else held.rows(held.codes[flag.row])
+        all_ = f"of {self.table.num_rows:,} rows"
+        stands = (
+            f"{_quoted(flag.value)} stands in {own:,} {all_}" if own else f"Nothing stands in {self._gaps(held)} {all_}"
+        )
+        there = f", {_quoted(flag.repair)} in {len(proposed):,}" if len(proposed) else ""
         says = flag.repair if len(proposed) else None
-        yield Witness(f"{stands}{there}", says, len(proposed), self._some(rows[rows != flag.row], flag.column))
+        yield Witness(f"{stands}{there}", says, len(proposed), self._some(proposed, flag.column))
+
+    def _gaps(self, held: Held) -> str:
+        return f"{int((held.codes == NONE).sum()):,}"
 
     def _some(self, rows: Ints, column: str) -> list[Row]:
         return [Row(row, self._text(row, column)) for row in rows[:SHOWN_ROWS].tolist()]

@@ -45,7 +45,7 @@ onChange(drawOffer);
 function drawOffer() {
   const { count, speaks_for: speaksFor } = state.questions;
   const few = Math.min(count, OFFERED);
-  byId("offer").hidden = !count && !left;
+  byId("offer").inert = !count && !left; // its room is kept
   byId("ask").hidden = left > 0;
   byId("ask").textContent = `${counted(few, "question")}, ${MINUTE}`;
   byId("leave").hidden = left === 0;

@@ -28,7 +28,7 @@ function draw({ rules }) {
   const listed = rules === null ? [] : isWhole ? rules : rules.slice(0, FIRST);
   byId("rule-list").replaceChildren(...listed.map(line));
   byId("rules-told").textContent = rules === null ? "The rules are looked at as soon as the model is read."
-    : rules.length ? `${counted(rules.length, "rule")}, those that most rows break first.` : "The table shows no rules.";
+    : rules.length ? `${counted(rules.length, "rule")}, those with the fewest exceptions first.` : "The table shows no rules.";
   byId("all-rules").hidden = rules === null || isWhole || rules.length <= FIRST;
   if (rules) byId("all-rules").textContent = `Show all ${number(rules.length)} rules`;
 }

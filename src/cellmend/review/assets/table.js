@@ -327,6 +327,7 @@ export async function open() {
   const names = state.columns.map(({ name, flagged }) => [name, flagged ? `${name} (${number(flagged)})` : name]);
   options(filters.elements.only, names);
   options(filters.elements.cause, state.causes.map((cause) => [cause, cause]));
+  options(filters.elements.rule, state.rules.map(({ rule, broken }) => [rule, `${rule} (${number(broken)})`]));
   if (!grid.contains(spacer)) {
     grid.append(spacer, head, body);
   }
@@ -338,6 +339,15 @@ function options(select, entries) {
   const chosen = select.value;
   select.replaceChildren(el("option", { value: "" }, "any"), ...entries.map(([value, words]) => el("option", { value }, words)));
   select.value = chosen;
+}
+
+// Show the rows that break a rule, and nothing else.
+export async function showBreaking(rule) {
+  filters.reset();
+  filters.elements.rule.value = rule;
+  await choose(null);
+  await reload({ fromTop: true });
+  grid.focus();
 }
 
 let typing = null;
