@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from cellmend.errors import RulesError
 from cellmend.review.flagged import Flag, Flagged
-from cellmend.review.ledger import Cell
 from cellmend.review.limits import CONFIRMED, STRUCK, Wishes
 from cellmend.table.causes.named import RULE
 from cellmend.table.frames import read_frame
@@ -65,6 +64,7 @@ class RuleBook:
         self._sure = {each.words(): each for each in reader.kept_by_all}
         self._relations: Mapping[str, Relation] = {each.words(): each for each in reader.relations}
         self._ruled = {each.rule: each for each in ruled_rows(reader.relations, reader.kept_by_all, related)}
+        self._rows: dict[tuple[str, bool], Ints] = {}
         self._violations: dict[str, Sequence[Violation]] = {}
         self._breaks: dict[str, tuple[set[int], Callable[[int], str]]] = {}
 
@@ -129,10 +129,11 @@ class RuleBook:
 
     def rows(self, words: str, *, is_sure: bool) -> Ints:
         """The rows that break a rule, sorted; of one that is sure all exceptions count."""
-        ruled = self.found.get(words)
-        if ruled is not None and not is_sure:
-            return np.array(ruled.rows, dtype=np.int64)
-        return np.unique(np.array([row for each in self.violations(words) for row, _ in each.cells], dtype=np.int64))
+        if (words, is_sure) not in self._rows:
+            ruled = None if is_sure else self.found.get(words)
+            broken = ruled.rows if ruled else [row for each in self.violations(words) for row, _ in each.cells]
+            self._rows[words, is_sure] = np.unique(np.array(broken, dtype=np.int64))
+        return self._rows[words, is_sure]
 
     def said(self, words: str, row: int) -> str | None:
         """What contradicts what in a row that breaks a formula; None if it keeps it."""
@@ -162,18 +163,23 @@ class RuleBook:
 
     def _without(self, found: Flagged, struck: Sequence[str]) -> Flagged:
         """The flagged cells but for those against which nothing speaks besides these rules."""
-        silent, others = self._spoken_against(struck), self._spoken_against(set(self.found) - set(struck))
-        gone = {(cell, cause) for cause, cells in silent.items() for cell in cells - others[cause]}
-        return Flagged([flag for flag in found.flags if (flag.cell, flag.cause) not in gone])
+        silent = self._spoken_against(struck, found.flags)
+        silent -= self._spoken_against([words for words in self.found if words not in struck], found.flags)
+        return Flagged([flag for place, flag in enumerate(found.flags) if place not in silent]) if silent else found
 
-    def _spoken_against(self, rules: Sequence[str] | set[str]) -> Mapping[str, set[Cell]]:
-        """By cause, the cells that these rules speak against."""
-        cells: dict[str, set[Cell]] = defaultdict(set)
+    def _spoken_against(self, rules: Iterable[str], flags: Sequence[Flag]) -> set[int]:
+        """The places of the flagged cells against which these rules speak."""
+        places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, flag in enumerate(flags):
+            places[flag.cause, flag.column].append(place)
+        rows = np.array([flag.row for flag in flags], dtype=np.int64)
+        against: set[int] = set()
         for words in rules:
             ruled, relation = self.found[words], self._relations.get(words)
             cause = RULE if ruled.sure or relation is None else relation.kind
-            cells[cause].update((row, name) for row in ruled.rows for name in ruled.columns)
-        return cells
+            own = np.array([at for name in ruled.columns for at in places.get((cause, name), ())], dtype=np.int64)
+            against.update(own[np.isin(rows[own], self.rows(words, is_sure=False))].tolist())
+        return against
 
     def _exceptions(self, words: str, found: Flagged) -> Iterator[Flag]:
         """The cells that break a sure rule, as `clean` would tell of them: a flagged one explains the row, surely by
