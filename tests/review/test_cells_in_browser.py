@@ -226,6 +226,7 @@ def test_learning_says_what_it_needs_shows_what_changed_and_goes_back(page: Any,
     page.locator("#learn").click()
     dialog.get_by_text("1 right").wait_for()
     page.keyboard.press("Enter")
+    page.get_by_role("button", name="What learning changed").click()
     dialog.get_by_role("heading", name="What learning changed").wait_for()
     assert dialog.locator(".counts li").count() == 3
     links = dialog.locator(".listed button")

@@ -96,6 +96,13 @@ def test_fifteen_keys_at_once_are_fifteen_decisions_about_the_cells_that_were_sh
     assert page.locator("#decided-words").inner_text().startswith("15 decided")
 
 
+def test_a_double_click_is_one_decision(page: Any, review: Review) -> None:
+    first = cell(page)
+    page.get_by_role("button", name="Value is right").dblclick()
+    saved(page)
+    assert [each.cell for each in decided(review)] == [first]
+
+
 def test_keys_go_on_while_cards_are_fetched(page: Any, review: Review) -> None:
     many_open(page, review)
     shown = []
@@ -182,6 +189,19 @@ def test_a_full_disk_stops_what_follows_and_brings_the_cell_back(page: Any, revi
     saved(page)
     assert [each.cell for each in decided(review)] == shown
     assert [each.verdict for each in decided(review)] == ["right", "wrong", "right", "right"]
+
+
+def test_a_cell_that_could_not_be_saved_comes_back_from_any_view(page: Any, review: Review) -> None:
+    release = hold(page, "**/api/decide")
+    row, column = pressed(page, "r")[0]
+    view(page, "Table")
+    review.accept((row, column), "9.9", seen=None)
+    release()
+    page.get_by_role("button", name="Show the cell").click()
+    page.locator("#card .verdict", has_text="Decided: wrong, it should be '9.9'").wait_for()
+    assert cell(page) == (row, column)
+    assert page.locator("#table").is_hidden()
+    assert page.locator("#saving").inner_text() == ""
 
 
 def test_what_could_not_be_saved_is_sent_again(page: Any, review: Review) -> None:

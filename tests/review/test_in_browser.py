@@ -208,6 +208,7 @@ def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, revi
     dialog.get_by_text("Both kinds of decisions: 0 cells wrong (0 with a repair), 1 right").wait_for()
     page.keyboard.press("Enter")
     notice(page, "Learning goes on beside your work")
+    page.get_by_role("button", name="What learning changed").click()
     dialog.get_by_role("heading", name="What learning changed").wait_for()
     assert dialog.locator(".counts li").all_inner_texts() == [
         f"{count} {what}" for what, count in review.teacher.progress.changes.counts.items()

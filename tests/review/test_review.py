@@ -22,7 +22,7 @@ from cellmend.files.results import only_run
 from cellmend.jobs import Cleaning, clean
 from cellmend.review.answers import DEEDS, QUESTIONS
 from cellmend.review.commands import open_review
-from cellmend.review.flagged import Flag, Flagged, read_flagged
+from cellmend.review.flagged import LIKENESSES, Flag, Flagged, read_flagged
 from cellmend.review.ledger import ConflictError, state_of
 from cellmend.review.limits import Limits, Wishes, numbers_of
 from cellmend.review.results import open_results
@@ -75,6 +75,12 @@ def test_the_tally_is_after_every_step_what_a_new_count_says(review: Review) -> 
             flag = review.flagged.get(cell)
             counted[state_of(review.ledger.of(cell), flag.repair if flag else None)] += 1
         assert review.tally() == counted
+        for flag in review.flagged.flags:
+            alike = {
+                by: {verdict: len(review.bulk(flag, by, verdict)) for verdict in ("right", "wrong")}
+                for by in LIKENESSES
+            }
+            assert review.count_alike(flag) == alike
 
     check()
     flag = with_repair(review)

@@ -104,6 +104,11 @@ class Flagged:
                 found.setdefault(likeness(flag, by), []).append(flag)
         return found
 
+    @cached_property
+    def repairs(self) -> Mapping[Likeness, int]:
+        """How many of those that are alike have a repair."""
+        return {kind: sum(flag.repair is not None for flag in own) for kind, own in self.kinds.items()}
+
     def merged(self, others: Iterable[Flag]) -> Flagged:
         """With others, which take the place of what was said of the same cells; the most suspicious first."""
         joined = {**self.by_cell, **{each.cell: each for each in others}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial, reduce
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from cellmend.review.rulebook import RuleBook
 
 KEPT_FILTERS = 8  # whose rows are remembered
-KEPT_COUNTS = 512  # of cells that are alike
 BETWEEN = " · "  # what names a row
 STATES = ("open", "kept", "accepted", "edited", "wrong")
 
@@ -54,8 +54,9 @@ class Review:
         self._sketches: dict[str, Sketch] = {}
         self._witnesses = Witnesses(self.table)
         self._tally: dict[str, int] = {}  # none: not counted yet
+        self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
+        self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
         self._flag_again()
-        self._count_open = lru_cache(KEPT_COUNTS)(self._open_of_kind)
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
 
@@ -131,12 +132,12 @@ class Review:
     def count_alike(self, flag: Flag) -> Mapping[str, Mapping[str, int]]:
         """How many cells a bulk decision of each likeness and verdict would decide."""
         with self.lock:
-            return {by: self._count_open(likeness(flag, by), self.version) for by in LIKENESSES}
+            self.tally()
+            return {by: self._count_open(likeness(flag, by)) for by in LIKENESSES}
 
-    def _open_of_kind(self, kind: Likeness, version: int) -> Mapping[str, int]:
-        """`version` is there so that what is kept holds for it only."""
-        still_open = [each for each in self.flagged.kinds.get(kind, ()) if self.ledger.of(each.cell) is None]
-        return {RIGHT: len(still_open), WRONG: sum(each.repair is not None for each in still_open)}
+    def _count_open(self, kind: Likeness) -> Mapping[str, int]:
+        cells, repairs = len(self.flagged.kinds.get(kind, ())), self.flagged.repairs.get(kind, 0)
+        return {RIGHT: cells - self._decided[kind], WRONG: repairs - self._decided_repairs[kind]}
 
     def likely(self, cells: Sequence[Cell], *, soon: Sequence[Cell] = ()) -> list[Levels]:
         """The levels that the rest of the row makes likely in each cell; `soon` are cells that are asked for next."""
@@ -351,6 +352,7 @@ class Review:
             changed = self.ledger.take_changed()
             if not self._tally:
                 self._tally = dict.fromkeys(STATES, 0) | {"open": len(self.flagged.flags)}
+                self._decided, self._decided_repairs = Counter(), Counter()
                 changed = {each.cell: None for each in self.ledger.standing}
             for cell, before in changed.items():
                 self._count(cell, before, -1)
@@ -362,6 +364,10 @@ class Review:
         flag = self.flagged.get(cell)
         if decision is not None or flag is not None:
             self._tally[state_of(decision, flag.repair if flag else None)] += times
+        if decision is not None and flag is not None:
+            for by in LIKENESSES:
+                self._decided[likeness(flag, by)] += times
+                self._decided_repairs[likeness(flag, by)] += times * (flag.repair is not None)
 
     # ------------------------------------------------------------ whole columns
 

@@ -62,7 +62,8 @@ function goOn() {
 // Show another cell than the one that is next; that one follows.
 function putFirst(cell) {
   const here = card.cell;
-  ahead = [...(here && !here.decision ? [here] : []), ...ahead].filter((each) => outbox.keyOf(each.flag) !== outbox.keyOf(cell.flag));
+  const isUntouched = here && !here.decision && !outbox.isPending(card.key) && !acknowledged.has(card.key);
+  ahead = [...(isUntouched ? [here] : []), ...ahead].filter((each) => outbox.keyOf(each.flag) !== outbox.keyOf(cell.flag));
   show(cell);
   card.focus();
 }

@@ -30,10 +30,11 @@ function fill(made, properties, children) {
   made.append(...children.filter((child) => child !== null && child !== undefined));
 }
 
-// A button with its key, which is not read out as part of its name.
+// A button with its key, which is not read out as part of its name. The second click of two means the same as the first:
+// it must not be about what stands there by then.
 export function action(name, key, style, onclick, disabled = false) {
   const hint = key ? el("kbd", { "aria-hidden": "true" }, key) : null;
-  return el("button", { type: "button", className: style, onclick, disabled, "aria-keyshortcuts": key ?? null }, `${name} `, hint);
+  return el("button", { type: "button", className: style, onclick: (event) => event.detail < 2 && onclick(), disabled, "aria-keyshortcuts": key ?? null }, `${name} `, hint);
 }
 
 // Text of the table, which may run from right to left, without disturbing the line in which it stands.
@@ -68,7 +69,9 @@ export function isTyping(event) {
 
 export function openDialog(heading, ...children) {
   const dialog = byId("dialog");
+  const closed = dialog.onclose; // what was to come after the one that this takes the place of
   dialog.onclose = null;
+  if (dialog.open) closed?.();
   const close = el("button", { type: "button", onclick: () => dialog.close() }, "Close");
   dialog.replaceChildren(el("h2", { id: "dialog-heading" }, ...[heading].flat()), ...children, el("p", { className: "ends" }, close));
   if (!dialog.open) dialog.showModal();

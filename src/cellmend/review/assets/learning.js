@@ -2,7 +2,7 @@
 import { ask } from "./api.js";
 import { apart, byId, counted, el, notify, number, openDialog, plain, told } from "./dom.js";
 import * as outbox from "./outbox.js";
-import { onChange, readState, state } from "./state.js";
+import { onChange, state } from "./state.js";
 
 const ENOUGH = 20; // decisions: fewer change little
 const CHANGES = ["found", "dropped", "repaired otherwise"];
@@ -79,22 +79,24 @@ onChange(({ learning: before }) => {
   byId("stage").textContent = `${stage} … ${Math.round(seconds)} s`;
   byId("learned").value = done;
   if (before?.is_running && !isRunning && error) notify(`The model stopped: ${error}`, true);
-  if (before && runs > before.runs) guarded(showNews());
+  if (isRunning && !before?.is_running) byId("changes").hidden = true;
+  if (before && runs > before.runs) {
+    notify("Learned from the decisions.");
+    byId("changes").hidden = false;
+  }
   if (before && undone > before.undone) {
+    byId("changes").hidden = true;
     notify("The findings are as before this learning; your decisions stay.");
-    guarded(readState());
   }
 });
 
 // ---------------------------------------------------------------- what it changed
 
-async function showNews() {
-  await readState();
-  notify("Learned from the decisions.");
-  await showChanges();
-}
+// Asked for by a button: a dialog that opens by itself would take the keys.
+byId("changes").addEventListener("click", () => guarded(showChanges()));
 
 async function showChanges(which = null) {
+  byId("changes").hidden = true;
   const { counts, listed, is_last: isLast } = await ask("changes", { number: which });
   const totals = CHANGES.map((what) => el("li", {}, el("b", {}, number(counts[what] ?? 0)), ` ${what}`));
   const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "Cells that changed" }, ...listed.map(change));

@@ -2,7 +2,7 @@
 import { ask, download } from "./api.js";
 import * as columns from "./columns.js";
 import * as decide from "./decide.js";
-import { apart, byId, counted, el, isTyping, notify, number, openDialog, plain, told } from "./dom.js";
+import { apart, byId, counted, el, isTyping, notify, number, openDialog, told } from "./dom.js";
 import * as learning from "./learning.js";
 import * as outbox from "./outbox.js";
 import * as rules from "./rules.js";
@@ -26,13 +26,17 @@ let view = "decide";
 // ---------------------------------------------------------------- views
 
 async function open(name) {
+  turnTo(name);
+  await { decide, table, columns }[name].open();
+}
+
+function turnTo(name) {
   view = name;
   for (const each of VIEWS) byId(each).hidden = each !== name;
   for (const button of document.querySelectorAll(".view")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
-  await { decide, table, columns }[name].open();
 }
 
 const guarded = (work) => work.catch((error) => notify(error.message, true));
@@ -86,7 +90,8 @@ outbox.on("stopped", ({ entry, error, canBeSentAgain }) => {
 
 async function bringBack({ cell }, canBeSentAgain) {
   if (!canBeSentAgain) outbox.resume();
-  if (!cell || view !== "decide") return;
+  if (!cell) return;
+  turnTo("decide");
   if (canBeSentAgain) decide.bringBack(cell);
   else await decide.bringBackAnew(cell.flag);
 }

@@ -16,9 +16,12 @@ export const lastStep = () => steps.at(-1) ?? null;
 export const keyOf = ({ row, column }) => `${row} ${column}`;
 export const isPending = (key) => waiting.some(({ cell }) => cell && keyOf(cell.flag) === key);
 
-// Send a deed once all before it are acknowledged. An entry has the `name` of the deed and the `deed`; what it is about in
-// words (`what`) and, unless that is cells, `about`; the `cell`, as it was shown; what is said once it is acknowledged (`words`, of the answer); whether it
-// can be undone (`isStep`); and whether somebody waits for it, who is told of a refusal: else that stops the others.
+// Send a deed once all before it are acknowledged. An entry has
+// - `name` and `deed`: what the server is told, or a function that gives it when its turn has come;
+// - `what` it is about, in words; the `cell`, as it was shown; `about: "columns"`, if it is about those;
+// - `words`, which of the answer give the sentence that says that it is done;
+// - `isStep`: can it be undone?
+// - `isAwaited`: does somebody wait, who is told of a refusal? Else that stops the others.
 export function post(entry) {
   const takesItsPlace = trouble?.canBeSentAgain && entry.cell && trouble.entry.cell && keyOf(entry.cell.flag) === keyOf(trouble.entry.cell.flag);
   if (takesItsPlace) forget(waiting.shift());
@@ -38,6 +41,8 @@ export function undo() {
   const at = waiting.indexOf(last);
   if (at > 0 || (at === 0 && !isSending)) {
     waiting.splice(at, 1);
+    last.reject(new Error("It was taken back before it was saved."));
+    notify(told`Undone: ${last.what}.`);
     resume();
     return { cell: last.cell, answered: Promise.resolve() };
   }
@@ -63,8 +68,8 @@ async function send() {
 }
 
 async function sendFirst(entry) {
+  const deed = typeof entry.deed === "function" ? entry.deed() : entry.deed; // null: nothing is left to be done
   try {
-    const deed = typeof entry.deed === "function" ? entry.deed() : entry.deed;
     entry.answer = deed === null ? {} : await tell(entry.name, deed);
     if (entry.answer.undone === false) throw Object.assign(new Error("Another tab has done something since; nothing was undone."), { status: 409 });
   } catch (error) {
@@ -73,7 +78,7 @@ async function sendFirst(entry) {
   waiting.shift();
   if (entry.isStep && !entry.answer.step) forget(entry); // it stood already
   if (entry.answer.version) refresh(entry.answer);
-  if (entry.words) notify(entry.words(entry.answer));
+  if (entry.words && deed !== null) notify(entry.words(entry.answer));
   entry.resolve(entry.answer);
   for (const listener of listeners.acknowledged) listener(entry);
 }
