@@ -87,14 +87,16 @@ def test_of_a_value_that_stands_once_nothing_is_said(table: pa.Table) -> None:
 @pytest.mark.slow
 def test_a_card_has_its_witnesses_its_line_and_the_name_of_its_row(review: Review, client: Client) -> None:
     row = next(flag.row for flag in review.flagged.flags if flag.value == "Oslx")
+    before = client.get(f"/api/cell?row={row}&column=city").json()
+    assert (before["witnesses"], before["name"]) == (None, "")
+    review.start()
+    wait_for_teacher(review)
     card = client.get(f"/api/cell?row={row}&column=city").json()
     assert card["line"] == row + 2
     assert card["witnesses"][0]["words"].startswith("“Oslx” stands in 4 of 200 rows, ")
     assert all(each["line"] == each["row"] + 2 for each in card["witnesses"][0]["rows"])
     assert card["flag"]["repair_probability"] > 0
-    review.start()
-    wait_for_teacher(review)
-    assert f"P{row:04d}" in client.get(f"/api/cell?row={row}&column=city").json()["name"]
+    assert f"P{row:04d}" in card["name"]
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def cards(review: Review, cells: Sequence[Asked], *, soon: Sequence[Asked] = ())
 def _card(review: Review, asked: Asked, row: Sequence[str | None], likely: Levels) -> Any:
     flag = asked.flag
     here = marks(np.array([flag.row]), review.table, review.flagged, review.ledger)
-    drawn = review.picture(flag.cell, flag.repair)
+    drawn, heard = review.picture(flag.cell, flag.repair), review.witnesses(flag)
     return {
         **asdict(asked),
         "text": review.text(flag.cell),
@@ -122,7 +122,7 @@ def _card(review: Review, asked: Asked, row: Sequence[str | None], likely: Level
         "picture": None if drawn is None else asdict(drawn),
         "line": _line(review, flag.row),
         "name": review.name(flag.row),
-        "witnesses": [_witness(review, each) for each in review.witnesses(flag)],
+        "witnesses": None if heard is None else [_witness(review, each) for each in heard],
     }
 
 

@@ -23,7 +23,7 @@ from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
 from cellmend.review.teaching import Levels, Teacher
-from cellmend.review.witnesses import Witness, Witnesses
+from cellmend.review.witnesses import Witness
 from cellmend.table.texts import Notation
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ class Review:
         self._found = results.read_flagged()
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
-        self._witnesses = Witnesses(self.table)
         self._tally: dict[str, int] = {}  # none: not counted yet
         self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
         self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
@@ -332,9 +331,10 @@ class Review:
         drawn = self.sketch(cell[1])
         return None if drawn is None else drawn.picture(self.text(cell) or None, repair)
 
-    def witnesses(self, flag: Flag) -> list[Witness]:
-        """What other rows and rules say of a cell."""
-        return self._witnesses.of(flag, self.rules, self.wishes)
+    def witnesses(self, flag: Flag) -> list[Witness] | None:
+        """What other rows and rules say of a cell; None until the rules were looked at."""
+        known = self.teacher.known
+        return known.witnesses.of(flag, known.rules, self.wishes) if known and known.witnesses else None
 
     @cached_property
     def lines(self) -> Rows | None:

@@ -19,6 +19,7 @@ from cellmend.review.flagged import Asked, Flag, Flagged, flag_of
 from cellmend.review.ledger import Cell
 from cellmend.review.limits import CONFIRMED, STRUCK, Wishes
 from cellmend.review.results import Results
+from cellmend.review.witnesses import Witnesses
 from cellmend.table.schema import IGNORE
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Known:
     notations: Mapping[str, Notation]
     questions: Mapping[Cell, Asked] = field(default_factory=dict)  # the best first
     rules: RuleBook | None = None  # None: not looked at yet
+    witnesses: Witnesses | None = None  # likewise
     names: Sequence[str] = ()  # columns that tell a person which row it is
 
 
@@ -135,10 +137,11 @@ class Teacher:
         return cell[0] not in self._likely and known.schema[cell[1]].kind in ("category", "ordinal")
 
     def _know(self, mender: CellMender, rules: RuleBook | None) -> None:
-        reader, names = mender.model_.reader, self.known.names if self.known else ()
+        reader = mender.model_.reader
         with self._asking:
             self._mender, self._likely = mender, {}
-            self.known = Known(reader.schema, reader.notations, rules=rules, names=names)
+            new = Known(reader.schema, reader.notations, rules=rules)
+            self.known = replace(new, witnesses=self.known.witnesses, names=self.known.names) if self.known else new
 
     # ------------------------------------------------------------ in the thread
 
@@ -170,10 +173,10 @@ class Teacher:
         last = self.results.learnings.model
         self._know(fitted if last is None else load(last), None)
         self.take(None)
-        self._look_at_rules(fitted)
+        self._look_at_rules(fitted, flagged)
         self._ask(flagged)
 
-    def _look_at_rules(self, fitted: CellMender) -> None:
+    def _look_at_rules(self, fitted: CellMender, flagged: Flagged) -> None:
         """Read the table for the rules that it showed before people said anything of them."""
         from cellmend.review.rulebook import RuleBook
         from cellmend.table.naming import naming_columns
@@ -182,8 +185,10 @@ class Teacher:
         reader = fitted.model_.reader
         rules = RuleBook(reader, self.results.source.table)
         names = naming_columns(rules.table, reader.schema, reader.identifiers)
+        witnesses = Witnesses(self.results.source.table)
+        witnesses.prepare(flagged.counts)
         if self.known is not None:
-            self.known = replace(self.known, rules=rules, names=names)
+            self.known = replace(self.known, rules=rules, witnesses=witnesses, names=names)
         self.take(None)
 
     def _ask(self, flagged: Flagged) -> None:

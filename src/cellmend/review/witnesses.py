@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cellmend.review.flagged import Flag
 from cellmend.review.limits import Wishes
-from cellmend.table.texts import holds_text
 from cellmend.table.values import Ints, as_text, plain, shortened
 
 if TYPE_CHECKING:
@@ -58,22 +58,35 @@ class Held:
         cells = plain(column).combine_chunks()
         coded = (cells.cast(pa.string()) if pa.types.is_null(cells.type) else cells).dictionary_encode()
         self.values = coded.dictionary
-        self.codes: Ints = coded.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
-        self._order = np.argsort(self.codes, kind="stable")
-        self._starts = np.searchsorted(self.codes[self._order], np.arange(len(self.values) + 1))
+        self.codes: NDArray[np.int32] = coded.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
+        self.counts = np.bincount(self.codes + 1, minlength=len(self.values) + 1)  # of gaps, and of each value
+        self._ends = np.cumsum(self.counts)
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.codes, kind="stable")
+
+    def count(self, code: int) -> int:
+        """How many rows hold a value; NONE: how many nothing."""
+        return int(self.counts[code + 1])
 
     def rows(self, code: int) -> Ints:
         """The rows with this value, sorted; none for a gap."""
-        return self._order[self._starts[code] : self._starts[code + 1]] if code != NONE else self._order[:0]
+        return self._order[self._ends[code] : self._ends[code + 1]] if code != NONE else self._order[:0]
+
+    def first_rows(self, code: int, count: int) -> Ints:
+        """The first rows with this value, for which they need not be in order."""
+        return np.flatnonzero(self.codes == code)[:count]
 
     def text(self, code: int) -> str:
         return as_text(self.values[code].as_py())
 
     def find(self, text: str) -> int:
         """The code of a value, as a text; NONE if no row holds it."""
-        if holds_text(self.values.type):
-            return int(pc.index(self.values, pa.scalar(text, self.values.type)).as_py())
-        return next((code for code, value in enumerate(self.values.to_pylist()) if as_text(value) == text), NONE)
+        try:
+            return int(pc.index(self.values, pa.scalar(text).cast(self.values.type)).as_py())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return NONE
 
 
 class Witnesses:
@@ -82,6 +95,11 @@ class Witnesses:
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._held = lru_cache(None)(lambda name: Held(table[name]))
+
+    def prepare(self, columns: Iterable[str]) -> None:
+        """Read columns before somebody waits for what they say."""
+        for name in columns:
+            self._held(name)
 
     def of(self, flag: Flag, rules: RuleBook | None, wishes: Wishes) -> list[Witness]:
         """What speaks about a cell: rows that agree in what decides it, formulas, copies, and its own column."""
@@ -133,20 +151,17 @@ class Witnesses:
     def _by_column(self, flag: Flag) -> Iterator[Witness]:
         """How often the value stands, and the repair."""
         held = self._held(flag.column)
-        own = len(held.rows(held.codes[flag.row]))
-        proposed = held.rows(held.find(flag.repair)) if flag.repair else held.rows(NONE)
-        if not len(proposed) and own < LEAST_ROWS:
+        code, meant = int(held.codes[flag.row]), held.find(flag.repair) if flag.repair else NONE
+        own, proposed = held.count(code), 0 if meant == NONE else held.count(meant)
+        if not proposed and own < LEAST_ROWS:
             return  # a value of its own, as those of identifiers are
-        all_ = f"of {self.table.num_rows:,} rows"
-        stands = (
-            f"{_quoted(flag.value)} stands in {own:,} {all_}" if own else f"Nothing stands in {self._gaps(held)} {all_}"
-        )
-        there = f", {_quoted(flag.repair)} in {len(proposed):,}" if len(proposed) else ""
-        says = flag.repair if len(proposed) else None
-        yield Witness(f"{stands}{there}", says, len(proposed), self._some(proposed, flag.column))
-
-    def _gaps(self, held: Held) -> str:
-        return f"{int((held.codes == NONE).sum()):,}"
+        here = "Nothing" if code == NONE else _quoted(flag.value)
+        stands = f"{here} stands in {own:,} of {self.table.num_rows:,} rows"
+        if not proposed:
+            yield Witness(stands, None, 0, ())
+        else:
+            rows = self._some(held.first_rows(meant, SHOWN_ROWS), flag.column)
+            yield Witness(f"{stands}, {_quoted(flag.repair)} in {proposed:,}", flag.repair, proposed, rows)
 
     def _some(self, rows: Ints, column: str) -> list[Row]:
         return [Row(row, self._text(row, column)) for row in rows[:SHOWN_ROWS].tolist()]

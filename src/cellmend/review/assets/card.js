@@ -90,7 +90,7 @@ export class Card {
   get suggestions() {
     const { likely, witnesses, text } = this.cell;
     const found = new Map(likely.map(([level, chance]) => [level, percent(chance)]));
-    for (const { says, count } of witnesses) if (says !== null && !found.has(says)) found.set(says, counted(count, "row"));
+    for (const { says, count } of witnesses ?? []) if (says !== null && !found.has(says)) found.set(says, counted(count, "row"));
     return [...found].map(([level, why]) => ({ level, why, isHere: level === text }));
   }
 

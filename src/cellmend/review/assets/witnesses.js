@@ -5,6 +5,7 @@ import { el, number, shown } from "./dom.js";
 export const placeOf = ({ row, line }) => (line === null || line === undefined ? `row ${number(row)}` : `line ${number(line)}`);
 
 export function witnesses({ witnesses: heard, flag, text }) {
+  if (heard === null) return [el("p", { className: "quiet" }, "Told as soon as the model is read.")];
   if (!heard.length) return [el("p", { className: "quiet" }, "No other row speaks about this cell.")];
   return [el("ul", { className: "witnesses" }, ...heard.map((each) => witness(each, [text, flag.repair, each.says])))];
 }
