@@ -61,6 +61,13 @@ def test_a_cell_that_decides_another_one_hears_of_it(table: pa.Table, book: Rule
     assert found[0].says is None
 
 
+def test_rows_that_disagree_among_themselves_say_nothing(table: pa.Table, book: RuleBook) -> None:
+    split = [f"town {row // 6 % 3}" if row % 6 == 5 else town for row, town in enumerate(table["town"].to_pylist())]
+    torn = table.set_column(1, "town", [split])
+    said = [each.words for each in heard(torn, book, flag(5, "town", "town 0", "town 1"))]
+    assert [words for words in said if "with code" in words] == []
+
+
 def test_a_formula_says_what_contradicts_what(table: pa.Table, book: RuleBook) -> None:
     found = [each for each in heard(table, book, flag(7, "total", "?")) if "rows keep" in each.words]
     price, count, total = (table[name][7].as_py() for name in ("price", "count", "total"))
