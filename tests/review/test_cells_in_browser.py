@@ -65,7 +65,7 @@ def test_another_filter_begins_the_queue_anew_and_nothing_else_is_shown(page: An
 
 def test_an_answer_to_an_earlier_filter_is_not_shown(page: Any, review: Review) -> None:
     held: list[Any] = []
-    page.route("**/api/queue*", held.append)
+    page.route("**/api/queue*", lambda route: held.append(route))
     column = page.locator("#narrow").get_by_label("Column")
     with page.expect_request("**/api/queue*only=city*"):
         column.select_option("city")
@@ -73,9 +73,7 @@ def test_an_answer_to_an_earlier_filter_is_not_shown(page: Any, review: Review) 
     with page.expect_request("**/api/queue*only=width*"):
         held.pop(0).continue_()
     assert page.locator("#card h3").count() == 0
-    page.unroute("**/api/queue*")
-    for route in held:
-        route.continue_()
+    page.unroute("**/api/queue*")  # lets go of what is held
     page.locator("#card h3", has_text="width").wait_for()
 
 
