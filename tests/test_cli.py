@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_the_demo_explains_by_the_columns_that_matter(demo) -> None:
     folder, _ = demo
     findings = pd.read_csv(folder / "out" / "findings.csv")
     worst = findings[(findings["row"] == 5359) & (findings["column"] == "z")].iloc[0]
-    assert worst["reason"] == "z is 31.8; probably 3.18, with the decimal point moved"
+    assert worst["reason"] == "31.8 is probably 3.18, with the decimal point moved"
     assert 3.0 < worst["low"] < 3.18 < worst["high"] < 3.4
     assert float(worst["repair"]) == 3.18
     told = findings[findings["value"].astype(str) == "0.0"]
@@ -188,6 +189,8 @@ def test_clean_writes_findings_a_repaired_copy_a_report_and_a_model(cleaned) -> 
     assert after[8] != before[8]
     assert after[4] == before[4], "a missing cell stays"
     assert any("numbers with the unit kg" in note for note in summary["notes"])
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"cellmend review {shlex.quote(str(folder / 'out'))}<" in page
     assert any("identifier" in note for note in summary["notes"])
     assert "cells look wrong" in done.stderr
 

@@ -124,6 +124,13 @@ def test_the_report_is_written_with_what_was_found(job: jobs.Job, tmp_path: Path
     page = (tmp_path / "report.html").read_text()
     assert "table.csv" in page
     assert "9999.00 kg" in page
+    assert "cellmend review" not in page  # there is no folder to review
+
+
+def test_it_is_told_how_people_decide_about_the_findings(job: jobs.Job) -> None:
+    assert replace(job, folder=Path("my results")).commands == ["cellmend review 'my results'"]
+    first, second = replace(job, model="m.cellmend").commands
+    assert (first, second) == ("cellmend clean table.csv -m m.cellmend -o FOLDER", "cellmend review FOLDER")
 
 
 def test_a_saved_model_finds_the_same(job: jobs.Job, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -258,11 +259,12 @@ def test_rows_that_break_a_rule_are_listed_where_no_cell_is_flagged(frame: pd.Da
     assert said["flagged"] == said["contradictions"] == 0
     broken = said["broken_rules"]["code decides city"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert f"<summary>code decides city ({broken} rows)</summary>" in page
+    kept = f"{len(frame) - broken} of {len(frame)} rows keep it; {broken} rows break it, none of them with a finding"
+    assert f'<summary><h4>code decides city</h4><span class="said">{kept}</span></summary>' in page
     usual = frame.groupby("code")["city"].transform(lambda city: city.mode()[0])
     first = int(np.flatnonzero(frame["city"] != usual)[0])
-    line = f"line {first + 2} ({frame['nr'][first]}): code is {frame['code'][first]}, city is {frame['city'][first]}"
-    assert f"<li>{line}</li>" in page
+    line = f"line {first + 2} ({frame['nr'][first]}): for code {frame['code'][first]} city is {usual[first]} in "
+    assert re.search(rf"<li>{re.escape(line)}\d+ of \d+ rows, but here it is {frame['city'][first]}</li>", page)
     assert f"In {broken} rows without a finding a rule is broken" in page
     assert f"In {broken} rows without a finding a rule is broken" in done.stderr
 

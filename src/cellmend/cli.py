@@ -15,7 +15,7 @@ import typer
 import cellmend
 from cellmend import options, settings
 from cellmend.console import QuietOption, Teller, say, say_failed
-from cellmend.errors import CellmendError
+from cellmend.errors import CellmendError, SettingError
 from cellmend.review.commands import apply, review
 from cellmend_bench.commands import bench
 
@@ -116,6 +116,7 @@ def clean(
     decimal: options.DecimalOption = None,
     device: options.DeviceOption = "auto",
     time_limit: options.TimeOption = None,
+    quick: options.QuickOption = False,
     decisions: options.DecisionsOption = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Model file, in place of fitting one.")] = None,
     force: options.ForceOption = False,
@@ -125,6 +126,8 @@ def clean(
     from cellmend import jobs, large_jobs, streaming
 
     asked, threshold = file.asked(), flags.threshold()
+    if quick and model is not None:
+        raise SettingError("--quick is for fitting a model, and --model names one; give one of the two.")
     folder = output or Path(f"{Path(table).name.split('.')[0] if table != '-' else 'stdin'}-cleaned")
     place = None if table == "-" else table
     wanted = jobs.Cleaning(folder, threshold, formats, force, dry_run, place, decisions, model, asked)
@@ -133,7 +136,8 @@ def clean(
     with teller.reading(table):
         source = streaming.open_source(table, folder / "_source", larger_than=streaming.limits.VERY_LARGE, asked=asked)
     fresh = options.new_mender(schema, ruled.given(), seed, device, time_limit, teller.quiet)
-    mender = fresh.set_params(decimal=decimal) if model is None else options.loaded(model, device, teller.quiet)
+    fresh.set_params(decimal=decimal, quick=quick)
+    mender = fresh if model is None else options.loaded(model, device, teller.quiet)
     mender.set_params(**caution.settings())
     if isinstance(source, streaming.Stream):
         run = large_jobs.Run(device=device, shown=not teller.quiet)
@@ -165,6 +169,7 @@ def fit(
     decimal: options.DecimalOption = None,
     device: options.DeviceOption = "auto",
     time_limit: options.TimeOption = None,
+    quick: options.QuickOption = False,
     keep_rows: Annotated[
         int, typer.Option("--keep-rows", min=0, help="Rows kept in the model, so that updates forget less.")
     ] = 0,
@@ -179,7 +184,7 @@ def fit(
     results.check_outputs([model], force=force)
     start = time.perf_counter()
     mender = options.new_mender(schema, ruled.given(), seed, device, time_limit, teller.quiet)
-    mender.set_params(decimal=decimal, keep_rows=keep_rows)
+    mender.set_params(decimal=decimal, keep_rows=keep_rows, quick=quick)
     with streaming.copies_for("") as copies:
         if run.engine == "ray":
             stream = streaming.open_in_pieces(table, copies, asked)
@@ -392,6 +397,7 @@ def evaluate(
     decimal: options.DecimalOption = None,
     device: options.DeviceOption = "auto",
     time_limit: options.TimeOption = None,
+    quick: options.QuickOption = False,
     teller: Teller,
 ) -> None:
     """Put known errors into your own table, and show how well they are found and repaired; the file is not changed."""
@@ -403,7 +409,8 @@ def evaluate(
     asked = file.asked()
     with teller.reading(table):
         source = read_file(table, asked)
-    mender = options.new_mender(schema, None, seed, device, time_limit, teller.quiet).set_params(decimal=decimal)
+    mender = options.new_mender(schema, None, seed, device, time_limit, teller.quiet)
+    mender.set_params(decimal=decimal, quick=quick)
     with jobs.kept_warnings() as notes:
         allowed = settings.FDR if fdr is None else fdr
         found = evaluate_table(source.table, mender=mender, share=share, seed=seed, fdr=allowed, baselines=names)

@@ -65,6 +65,8 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         network sees them: `update` then forgets less. 0: none, the file has no row of yours.
     time_limit : seconds after which fitting ends with as many epochs as it had, guessing kinds and searching for rules
         among them; None: all epochs. A falling learning rate falls with the time, so that the last state is the best.
+    quick : should no network be trained? Seconds are enough then, and errors that only it sees are missed (see
+        docs/performance.md).
     patience : training ends once the bound has not risen for so many epochs; None: never before the last.
     repair_method : "hidden" (each cell is judged and repaired by a row in which it is hidden, and so are the cells
         that look wrong), or the paper's "map", "one-stage" or "two-stage"; scores follow it.
@@ -115,6 +117,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         train_rows: int | None = 50_000,
         keep_rows: int = 0,
         time_limit: float | None = None,
+        quick: bool = False,
         patience: int | None = None,
         learning_rate: float | None = None,
         schedule: str = "cosine",
@@ -148,6 +151,7 @@ class CellMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.train_rows = train_rows
         self.keep_rows = keep_rows
         self.time_limit = time_limit
+        self.quick = quick
         self.patience = patience
         self.learning_rate = learning_rate
         self.schedule = schedule

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,7 @@ class Job:
     seconds: float
     model: str = ""  # name of the file that the model came from; none if it was fitted to this table
     moved: Sequence[str] = ()  # columns, if that was asked
+    folder: Path | None = None  # of the results, if people can decide about them
 
     def compared(self) -> Job:
         """The same, and which columns moved since the model learned."""
@@ -118,6 +120,18 @@ class Job:
         broken = {row for each in self.ruled for row in each.rows}
         return len(broken - {finding.row for finding in self.mended.found})
 
+    @property
+    def commands(self) -> list[str]:
+        """What a person types to decide about the findings; nothing where there is no way."""
+        if self.folder is not None:
+            return [f"cellmend review {quote(str(self.folder))}"]
+        if self.model:
+            return [
+                f"cellmend clean {quote(self.source.name)} -m {quote(self.model)} -o FOLDER",
+                "cellmend review FOLDER",
+            ]
+        return []
+
     def write_findings(self, path: Path) -> None:
         write_findings(path, self.mended.found, self.rows)
 
@@ -148,6 +162,7 @@ class Job:
             repaired=self.repaired,
             settings=settings,
             notes=self.notes,
+            commands=self.commands,
         )
         tables = (each.select(self.mended.table.names) for each in (self.source.table, self.mended.repaired))
         before, after = (understand(each, notations) for each in tables)
@@ -188,6 +203,7 @@ def clean(source: TableFile, mender: CellMender, wanted: Cleaning) -> tuple[Job,
     with result_folder(folder, names, force=wanted.force, size=2 * source.table.nbytes) as partial:
         source, notes = written_plainly(source, mender) if wanted.plain_formats else (source, [])
         job = clean_by(source, mender, wanted, notes, start)
+        job = replace(job, folder=None if wanted.dry_run else folder)
         writers = (job.write_findings, job.write_report, job.write_repaired, mender.save)
         for name, write in zip(names, writers, strict=False):  # the first two if it is a dry run
             write(partial / name)
@@ -270,7 +286,9 @@ def _training_notes(mender: CellMender, rows: int) -> Iterator[str]:
     """What a person should know about how a model was trained on a table of this many rows."""
     if mender.train_rows is not None and rows > mender.train_rows:
         yield f"Fitted on {mender.train_rows:,} of {rows:,} rows, drawn at random; all rows are scored."
-    if not mender.encoder_.columns:
+    if mender.quick:
+        yield "No network was trained, as asked for: errors that only a network sees are missed."
+    elif not mender.encoder_.columns:
         yield "No column varies and holds numbers or categories: no network was trained, texts alone were judged."
     elif len(mender.history_) < mender.epochs:
         why = "when nothing more was learned" if mender.time_limit is None else "at the time limit"

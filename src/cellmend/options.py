@@ -52,6 +52,9 @@ SchemaOption = Annotated[Path | None, typer.Option(help="YAML file with kinds of
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 TimeOption = Annotated[float | None, typer.Option(min=0.001, help="Seconds that fitting may take.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Train no network: seconds are enough, and what only it sees is missed.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite results that are there.")]
 FormatsOption = Annotated[
     bool, typer.Option("--formats", help="Also write numbers without units and missing cells empty, in every row.")

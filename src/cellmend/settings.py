@@ -133,6 +133,7 @@ class Settings:
     train_rows: Whole | None
     keep_rows: Count
     time_limit: Positive | None
+    quick: bool
     patience: Whole | None
     learning_rate: Positive | None
     schedule: Annotated[str, among(SCHEDULES)]
@@ -153,6 +154,12 @@ class Settings:
         check_fields(self)
         if self.weights == "amortized" and self.hide:
             raise SettingError(f'With weights="amortized" hide must be 0; it is {self.hide}.')
+        if self.quick and self.repair_method != "hidden":
+            raise SettingError(
+                f"With quick=True repair_method must be 'hidden'; {self.repair_method!r} needs a network."
+            )
+        if self.quick and self.impute:
+            raise SettingError("With quick=True impute must be False; to fill missing cells needs a network.")
         self.check_method()
 
     def since(self, start: float) -> Settings:

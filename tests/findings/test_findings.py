@@ -26,6 +26,7 @@ from cellmend.settings import Threshold
 from cellmend.table.causes.named import MEANINGS
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
+from cellmend.table.readtable import Suspect
 from cellmend.table.values import as_text, shortened
 from tests.conftest import SMALL
 
@@ -370,11 +371,24 @@ def test_of_few_numbers_a_repair_is_one_that_the_column_has() -> None:
 # ---------------------------------------------------------------- verdicts
 
 
-def verdict_of(table: pd.DataFrame, place: int, best: Hypothesis | None, family: str = "spelling") -> Finding:
+def verdict_of(
+    table: pd.DataFrame,
+    place: int,
+    best: Hypothesis | None,
+    family: str = "spelling",
+    suspects: tuple[Suspect, ...] = (),
+) -> Finding:
     """The words for a cell of row 3 of a table, of which one hypothesis says what it was."""
     reader, read = TableReader.fit(read_frame(table), None)
     words = Wording(read, TableEncoder.fit(reader.schema, read))
-    return explain(Verdict(3, place, 0.8, family, best, 0.0 if best is None else 0.9, (), None), words)
+    return explain(Verdict(3, place, 0.8, family, best, 0.0 if best is None else 0.9, suspects, None), words)
+
+
+@pytest.mark.parametrize(("family", "cause"), [("valid", "key"), ("spelling", "spelling")])
+def test_the_cause_is_that_of_the_expert_who_gives_the_reason(family: str, cause: str) -> None:
+    said = Suspect(3, 0, 0.8, (), "city is Oslo in 2 rows", cause="key")
+    found = verdict_of(small_table(), 0, None, family, (said,))
+    assert (found.cause, found.reason) == (cause, "city is Oslo in 2 rows")
 
 
 def small_table() -> pd.DataFrame:
@@ -397,7 +411,7 @@ def test_a_hypothesis_becomes_a_repair_as_its_column_holds_it(place, meant, sour
     found = verdict_of(small_table(), place, Hypothesis(meant, source, f"probably {meant}"))
     assert (found.repair, type(found.repair), found.cause) == (repair, type(repair), cause)
     assert found.repair_probability == pytest.approx(0.72)
-    assert found.reason.endswith(f"; probably {meant}")
+    assert found.reason == f"{shortened(found.value)} is probably {meant}"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

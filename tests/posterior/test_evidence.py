@@ -16,7 +16,7 @@ from cellmend.posterior.experts import EXPERTS
 from cellmend.posterior.firstlook import FirstLook
 from cellmend.posterior.known import Coded
 from cellmend.posterior.pairs import MISSING
-from cellmend.posterior.posterior import Posterior, context_of, weigh
+from cellmend.posterior.posterior import Posterior, Sample, weigh
 from cellmend.posterior.priors import FARTHEST, TOGETHER
 from cellmend.posterior.weigher import FAMILIES, Context, learned
 from cellmend.table.packing import pack, unpack
@@ -94,6 +94,10 @@ def test_places_are_those_of_the_learned_texts() -> None:
     assert places_of(portrait.columns, coded_of(pa.table({"a": ["y", "q", None]}))).tolist() == [[1], [-1], [MISSING]]
 
 
+def weighed(figures: Figures, context: Context) -> Posterior:
+    return weigh(learned(), figures, context).posterior(context.rates)
+
+
 @pytest.mark.parametrize("step", [1, 7, TOGETHER, 64])
 def test_pieces_of_a_table_have_the_figures_of_the_whole_bit_for_bit(step: int) -> None:
     table = people()
@@ -108,11 +112,11 @@ def test_pieces_of_a_table_have_the_figures_of_the_whole_bit_for_bit(step: int) 
 def test_pieces_of_a_table_are_weighed_as_the_whole_is_bit_for_bit(step: int) -> None:
     table = people()
     portrait, coded = Portrait.learn(table)
-    context = context_of(learned(), with_silence(portrait.figures(coded)))
-    whole = weigh(learned(), with_silence(portrait.figures(coded, rows_alone=True)), context)
+    context = Sample.of(learned(), with_silence(portrait.figures(coded))).context()
+    whole = weighed(with_silence(portrait.figures(coded, rows_alone=True)), context)
     for first in range(0, table.num_rows, step):
         piece = portrait.figures(coded_of(table.slice(first, step)), rows_alone=True)
-        found = weigh(learned(), with_silence(piece), context)
+        found = weighed(with_silence(piece), context)
         np.testing.assert_allclose(found.logs, whole.logs[first : first + step], rtol=1e-9)
         np.testing.assert_array_equal(found.logs, whole.logs[first : first + step])
 
@@ -120,17 +124,17 @@ def test_pieces_of_a_table_are_weighed_as_the_whole_is_bit_for_bit(step: int) ->
 def test_rows_are_weighed_alike_however_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     portrait, coded = Portrait.learn(people())
     figures = with_silence(portrait.figures(coded))
-    context = context_of(learned(), figures)
-    whole = weigh(learned(), figures, context)
+    context = Sample.of(learned(), figures).context()
+    whole = weighed(figures, context)
     monkeypatch.setattr("cellmend.posterior.posterior.WEIGHED_CELLS", 1)
-    np.testing.assert_array_equal(weigh(learned(), figures, context).logs, whole.logs)
+    np.testing.assert_array_equal(weighed(figures, context).logs, whole.logs)
 
 
 def test_a_table_without_rows_is_weighed_to_nothing() -> None:
     portrait, coded = Portrait.learn(people())
-    context = context_of(learned(), with_silence(portrait.figures(coded)))
+    context = Sample.of(learned(), with_silence(portrait.figures(coded))).context()
     figures = portrait.figures(coded_of(people().slice(0, 0)), rows_alone=True)
-    assert weigh(learned(), with_silence(figures), context).suspicion.shape == (0, 5)
+    assert weighed(with_silence(figures), context).suspicion.shape == (0, 5)
 
 
 def test_a_posterior_says_how_wrong_a_cell_is_and_why() -> None:
@@ -149,7 +153,7 @@ def test_a_posterior_says_how_wrong_a_cell_is_and_why() -> None:
 def test_probabilities_of_every_cell_sum_to_one() -> None:
     portrait, coded = Portrait.learn(people())
     figures = with_silence(portrait.figures(coded))
-    logs = weigh(learned(), figures, context_of(learned(), figures)).logs
+    logs = weighed(figures, Sample.of(learned(), figures).context()).logs
     np.testing.assert_allclose(np.exp(logs).sum(-1), 1, rtol=1e-9)
 
 
@@ -158,12 +162,10 @@ def test_a_portrait_and_a_context_survive_json_with_the_same_figures() -> None:
     again = unpack(Portrait, json.loads(json.dumps(pack(portrait))))
     one, two = portrait.figures(coded), again.figures(coded)
     np.testing.assert_array_equal(all_of(one), all_of(two))
-    context = context_of(learned(), with_silence(one))
+    context = Sample.of(learned(), with_silence(one)).context()
     back = Context.from_json(json.loads(json.dumps(context.to_json())))
     assert torch.equal(back.rates, context.rates)
-    np.testing.assert_array_equal(
-        weigh(learned(), with_silence(one), context).logs, weigh(learned(), with_silence(two), back).logs
-    )
+    np.testing.assert_array_equal(weighed(with_silence(one), context).logs, weighed(with_silence(two), back).logs)
 
 
 def test_a_first_look_survives_json_and_hides_the_same_cells() -> None:
@@ -179,7 +181,7 @@ def test_a_first_look_survives_json_and_hides_the_same_cells() -> None:
 def test_a_first_look_hides_the_cells_that_are_more_probably_wrong() -> None:
     table = read_typed(people())
     look, (kept, figures, *_) = FirstLook.learn(table, learned())
-    doubtful = weigh(learned(), figures, look.context).of_text >= DOUBTFUL
+    doubtful = weighed(figures, look.context).of_text >= DOUBTFUL
     assert doubtful[7, 0]  # denver
     assert doubtful.mean() < 0.02
     for place, name in enumerate(table.names):

@@ -134,10 +134,16 @@ def test_a_placeholder_is_meant_only_where_the_cell_is_written_nearly_so() -> No
     assert not any(each.meant == "pending" for each in found if each.source in ("level", "number", "pair"))
 
 
+def test_a_question_mark_says_that_somebody_was_in_doubt_and_is_not_taken_away() -> None:
+    column = ["G5"] * 20 + ["G4"] * 9 + ["G5?"]
+    assert "G5" in meant("G5?", column)["variant"]
+    assert "G5" not in [each.meant for each in asked_of(column, "G5?")]
+
+
 def test_a_reason_names_the_meaning_that_it_is_given_for() -> None:
-    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "city is Rxme, probably Rome", "replaced")
+    slip = Suspect(3, 0, 0.9, ("Rome", "Oslo"), "Rxme is probably Rome", "replaced")
     found = {each.meant: each.because for each in asked_of(["Lima"], "Rxme", slip) if each.source == "slip"}
-    assert found == {"Rome": "city is Rxme, probably Rome", "Oslo": "probably Oslo"}
+    assert found == {"Rome": "Rxme is probably Rome", "Oslo": "probably Oslo"}
 
 
 def test_experts_tell_by_relations_or_slips_and_each_meaning_stands_once_a_source() -> None:

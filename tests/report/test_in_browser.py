@@ -20,6 +20,8 @@ from cellmend.findings.finding import Finding
 from cellmend.report.page import Facts, write_report
 from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
+from cellmend.table.causes.named import MEANINGS
+from cellmend.table.relations.ruled import Ruled
 from cellmend.table.schema import Column, Schema
 
 pytestmark = pytest.mark.browser
@@ -151,7 +153,9 @@ def test_findings_are_filtered_by_column_and_suspicion(page: Any) -> None:
 
 
 def test_the_number_of_flagged_cells_leads_to_the_findings_of_the_column(page: Any) -> None:
-    page.locator("article", has_text="wood").get_by_role("link").click()
+    column = page.locator("article", has_text="wood")
+    column.locator("summary").click()
+    column.get_by_role("link").click()
     assert cells(page, "column") == ["wood"]
     assert cells(page, "repair") == ["left as found"]
     assert page.locator("#column").input_value() == "1"
@@ -266,6 +270,146 @@ def test_a_phone_shows_it_without_scrolling_sideways(page: Any) -> None:
     assert page.locator("#table tbody tr").first.bounding_box()["width"] <= 390
 
 
+SCREEN, SCREENS = 800, 10  # of a phone: pixels, and how many a report may be high
+
+
+def write_large(path: Path) -> None:
+    """A report of all that makes one long: 60 columns, 3,000 findings of 24 causes, rules, notes, long texts."""
+    names = [f"column_of_a_long_name_{place}" for place in range(60)]
+    rng = np.random.default_rng(0)
+    table = pa.table({names[0]: ["word " * 60] * 1000} | {name: rng.normal(10, 1, 1000).round(2) for name in names[1:]})
+    causes = [*MEANINGS][:24]
+    findings = [
+        Finding(
+            row, name, f"{row % 20} oz", 0.9, None if row % 3 else 7.0, None, None, "reason " * 30, causes[row % 24]
+        )
+        for name in names
+        for row in range(50)
+    ]
+    rules = [Ruled(f"{name} decides {names[0]}", (name, names[0]), tuple(range(90))) for name in names]
+    rules += [Ruled(f"{name} > 0", (name,), ()) for name in names]
+    schema = Schema(tuple(Column(name, "category" if name == names[0] else "real") for name in names))
+    facts = Facts(
+        name="large.csv",
+        when=datetime(2026, 5, 3, 9, 7),
+        seconds=3.0,
+        flagged=len(findings),
+        expected_false=24.0,
+        repaired=1000,
+        settings={"seed": "0"},
+        notes=[f"{name}: numbers with the unit oz; 7 oz is read as 7." for name in names],
+        commands=["cellmend review large-cleaned"],
+    )
+    rows = Rows(table, [names[0]], np.arange(1000) + 2)
+    write_report(path, facts, Pictured(schema, table, table, rows, rules=rules), findings)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    write_large(path)
+    return path
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_longest_report_takes_few_screens_of_a_phone(chromium: Any, large: Path, scripts: bool) -> None:
+    context = chromium.new_context(viewport={"width": 400, "height": SCREEN}, java_script_enabled=scripts)
+    page = context.new_page()
+    page.goto(large.as_uri())
+    assert page.evaluate("document.documentElement.scrollHeight") <= SCREENS * SCREEN
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    context.close()
+
+
+def test_what_scrolls_in_a_box_is_reached_by_keyboard(chromium: Any, large: Path) -> None:
+    from playwright.sync_api import expect
+
+    page = chromium.new_page(viewport={"width": 400, "height": SCREEN})
+    page.goto(large.as_uri())
+    boxes = page.locator(".box, pre")
+    assert boxes.count() == 5  # the command, the findings, causes, the map, what columns were taken for
+    for box in boxes.all():
+        assert box.get_attribute("tabindex") == "0"
+        assert box.get_attribute("aria-label")
+    page.locator("#box").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#table tbody tr").last).to_be_in_viewport()
+
+
+def test_a_number_of_cells_leads_to_their_findings_and_back(page: Any) -> None:
+    group = page.locator("#groups details").first
+    group.locator("summary").focus()
+    page.keyboard.press("Enter")
+    line = group.locator("li").first
+    assert line.locator("a").inner_text() == "1 cell"
+    change = line.locator(".change").inner_text().split(" → ")
+    line.locator("a").focus()
+    page.keyboard.press("Enter")
+    assert status(page) == "1 to 1 of 1 finding"
+    assert [*cells(page, "value"), *cells(page, "repair")] == change
+    page.get_by_role("button", name="Show all").click()
+    assert status(page) == "1 to 50 of 120 findings"
+    assert not page.get_by_role("button", name="Show all").is_visible()
+    group.get_by_role("link", name="with other values").click()
+    assert status(page) == "1 to 50 of 60 findings"
+    assert set(cells(page, "column")) == {"width"}
+
+
+def test_all_of_a_section_opens_and_folds_at_once(page: Any) -> None:
+    section, opened = page.locator("#columns"), page.locator("#columns details[open]")
+    section.get_by_role("button", name="Open all").click()
+    assert opened.count() == section.locator("details").count() == 3
+    assert page.locator("#groups details[open]").count() == 0
+    section.get_by_role("button", name="Fold all").click()
+    assert opened.count() == 0
+
+
+def test_what_a_text_from_right_to_left_becomes_stands_at_its_right(chromium: Any, tmp_path: Path) -> None:
+    table = pa.table({"name": ["مستشفى الملكك", "مستشفى الملك", "مستشفى الملك"]})
+    found = [Finding(0, "name", "مستشفى الملكك", 0.9, "مستشفى الملك", None, None, "reason", "doubled")]
+    facts = Facts("names.csv", datetime(2026, 5, 3), 1.0, 1, 0.1, 1, {}, [])
+    schema = Schema((Column("name", "category"),))
+    write_report(tmp_path / "report.html", facts, Pictured(schema, table, table, Rows(table)), found)
+    page = chromium.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.locator("#groups summary").click()
+    line = page.locator("#groups li")
+    was, now = (line.locator(name).bounding_box() for name in (".flagged", ".repaired"))
+    assert was["x"] + was["width"] < now["x"]
+
+
+CONTRAST = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => parts(colour).slice(0, 3).map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if ((parts(colour)[3] ?? 1) > 0) return colour;
+    }
+  };
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const said = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+    if (!said || element.closest("svg, script, :disabled, .unseen") || !element.checkVisibility()) continue;
+    const [one, other] = [light(getComputedStyle(element).color), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    found.push([ratio, `${element.tagName} ${element.className}: ${said.slice(0, 40)}`]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_all_text_stands_out_from_what_is_behind_it(page: Any) -> None:
+    page.locator("#table tbody button").first.click()
+    found = page.evaluate(CONTRAST)
+    assert len(found) > 300
+    assert [said for ratio, said in found if ratio < 4.5] == []
+
+
 @pytest.mark.parametrize("page", [{"java_script_enabled": False}], indirect=True)
 def test_without_scripts_the_first_findings_are_there(page: Any) -> None:
     assert status(page) == "The first 50 of 120 findings"
@@ -282,11 +426,16 @@ def test_the_first_findings_are_the_same_with_and_without_scripts(page: Any, chr
         ]
 
 
-def test_print_shows_the_findings_and_what_is_folded_but_no_buttons(page: Any) -> None:
+def test_print_shows_the_findings_and_what_is_folded_but_no_buttons_and_no_long_lists(page: Any) -> None:
     page.emulate_media(media="print")
     assert len(cells(page, "reason")) == 50
     assert not page.get_by_role("button", name="Next").is_visible()
-    assert page.locator("#schema td").first.is_visible()
+    assert page.locator("#columns .card").first.is_visible()
+    assert not page.locator("#schema td").first.is_visible()  # nobody opened it
+    assert page.locator("#groups li").first.is_visible()
+    assert not page.locator(".unfold").first.is_visible()
+    box = page.locator("#box")
+    assert box.evaluate("(each) => each.scrollHeight === each.clientHeight")  # nothing of it is left off the paper
 
 
 def test_headings_labels_and_landmarks_are_in_order(page: Any) -> None:

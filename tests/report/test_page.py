@@ -19,9 +19,11 @@ import pytest
 from cellmend import __version__
 from cellmend.findings.finding import Finding
 from cellmend.report.listing import FINDINGS_BYTES, FIRST_PAGE, OPENED_COLUMNS, ROWS_BYTES
-from cellmend.report.page import Facts, write_report
+from cellmend.report.overview import GROUPS, LINES
+from cellmend.report.page import UNFOLDED_NOTES, Facts, write_report
 from cellmend.report.portrait import Pictured
 from cellmend.report.rows import Rows
+from cellmend.report.rules import BROKEN_ROWS, NUMBERED_ROWS, RULES, UNFOLDED_RULES
 from cellmend.table.kinds import infer_schema
 from cellmend.table.relations.ruled import Ruled
 from cellmend.table.schema import Column, Schema
@@ -140,7 +142,7 @@ def test_the_map_counts_lines_where_the_findings_do(path: Path) -> None:
 def test_a_cell_that_got_no_repair_is_left_as_found(path: Path) -> None:
     page = report(path, pa.table({"x": [1.5, 2.5]}), [finding(0, "x", 1.5, None)])
     assert page.data["lines"][0][4] is None
-    assert page.words.count("left as found") == 2  # the cell, and what findings are filtered by
+    assert page.words.count("left as found") == 4  # the cell, its group and the line in it, and what one filters by
 
 
 def test_left_out_columns_are_named_with_the_reason(path: Path) -> None:
@@ -171,9 +173,9 @@ def test_findings_come_first_and_say_which_row_of_the_file_they_are_in(path: Pat
     rows = Rows(table, ["make", "model"], np.array([2, 3]))
     page = report(path, table, [finding(1, "doors", 3.0, 2.0)], rows=rows)
     sections = [own["id"] for tag, own in page.elements if tag == "section"]
-    assert sections[:2] == ["findings", "causes"]
+    assert sections[:3] == ["groups", "findings", "causes"]
     assert {"Fiat · 500", "line 3"} <= set(page.words)
-    assert page.data["lines"][0][-2:] == [3, "Fiat · 500"]
+    assert page.data["lines"][0][-3:] == [3, "Fiat · 500", 0]
     assert page.data["rows"] == [[1, "Fiat", "500", "3"]]
 
 
@@ -189,7 +191,7 @@ def test_causes_are_counted_by_column(path: Path) -> None:
     page = report(path, pa.table({"x": [1.5, 2.5], "y": [1.5, 2.5]}), [*found, finding(0, "y", 1.5, None)])
     assert page.count("a", **{"data-cause": "point"}) == 1
     assert "the decimal point moved" in page.words
-    assert page.words[page.words.index("the decimal point moved") + 1 :][:3] == ["2", "x ", "2"]
+    assert page.words[page.words.index("the decimal point moved") + 1 :][:4] == ["2", "x", " ", "2"]
 
 
 def test_the_page_says_when_and_by_which_version_it_was_made(path: Path) -> None:
@@ -206,26 +208,93 @@ def test_columns_that_no_model_knows_are_listed_with_what_they_are_checked_for(p
     assert {"id: checked for odd forms.", "note: not checked."} <= set(Page(path).words)
 
 
+def page_of_rules(path: Path, table: pa.Table, rules: Sequence[Ruled], findings: Sequence[Finding] = ()) -> Page:
+    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, len(findings), 0.0, 0, {}, [], broken_rows=60)
+    rows = Rows(table, (), np.arange(table.num_rows) + 2)
+    write_report(path, facts, Pictured(infer_schema(table), table, table, rows, rules=rules), findings)
+    page = Page(path)
+    assert page.open == []
+    return page
+
+
 def test_rules_are_listed_as_far_as_one_would_read_them(path: Path) -> None:
     table = pa.table({"x": [1.5, 2.5]})
-    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [])
-    rules = [Ruled(f"rule {number}", (), ()) for number in range(40)]
-    write_report(path, facts, Pictured(infer_schema(table), table, table, Rows(table), rules=rules), [])
-    assert {"Rules that all rows keep", "rule 0", "rule 29", "10 more rules"} <= set(Page(path).words)
+    page = page_of_rules(path, table, [Ruled(f"rule {number}", (), ()) for number in range(RULES + 10)])
+    assert {"Rules that all rows keep", "rule 0", f"rule {RULES - 1}", "all 2 rows keep it"} <= set(page.words)
+    assert f"rule {RULES}" not in page.words
+    assert f"{RULES - UNFOLDED_RULES} more rules that all rows keep" in page.words
+    assert "Not listed: 10 more rules that all rows keep." in page.words
 
 
 def test_rows_that_break_a_rule_are_listed_by_their_lines_and_no_rule_is_kept_that_is_broken(path: Path) -> None:
-    table = pa.table({"x": [1.5, 2.5, -1.0] * 30, HOSTILE: ["a"] * 90})
-    facts = Facts("a.csv", dt.datetime(2026, 5, 3), 1.0, 0, 0.0, 0, {}, [], broken_rows=60)
-    rules = [Ruled("x > 0", ("x",), tuple(range(2, 90, 3)), sure=True), Ruled(HOSTILE, (HOSTILE,), tuple(range(60)))]
-    rows = Rows(table, (), np.arange(90) + 2)
-    write_report(path, facts, Pictured(infer_schema(table), table, table, rows, rules=rules), [])
-    page = Page(path)
-    assert {"x > 0 (30 rows, and you say that all keep it)", "line 4: x is -1", "line 91: x is -1"} <= set(page.words)
-    assert "20 more rows" in page.words
+    listed = BROKEN_ROWS + NUMBERED_ROWS
+    table = pa.table({"x": [1.5, 2.5, -1.0] * 200, HOSTILE: ["a"] * 600})
+    sure = Ruled("x > 0", ("x",), tuple(range(2, 60, 3)), sure=True)
+    page = page_of_rules(path, table, [Ruled(HOSTILE, (HOSTILE,), tuple(range(listed + 20))), sure])
+    assert {"line 4: x is -1", "line 61: x is -1", f"line 3: {HOSTILE} is a"} <= set(page.words)
+    said = "580 of 600 rows keep it, and you say that all keep it; 20 rows break it, none of them with a finding"
+    assert page.words.index("x > 0") < page.words.index(said) < page.words.index(f"line 3: {HOSTILE} is a")
+    others = ", ".join(str(row + 2) for row in range(BROKEN_ROWS, listed))
+    assert f"Also lines {others} and 20 more rows." in page.words
     assert "Rules that all rows keep" not in page.words
-    assert "None of 180 cells looks wrong by itself. In 60 rows without a finding a rule is broken" in page.text
-    assert page.open == []
+    assert "None of 1,200 cells looks wrong by itself. In 60 rows without a finding a rule is broken" in page.text
+
+
+def test_of_the_rows_that_break_a_rule_those_without_a_finding_come_first_and_it_is_said_why(path: Path) -> None:
+    table = pa.table({"zip": ["53111"] * 9, "city": ["Bonn"] * 7 + ["Born", "Ulm"]})
+    rule = Ruled("zip decides city", ("zip", "city"), (7, 8), say=lambda row: f"it is <b> in row {row}")
+    page = page_of_rules(path, table, [rule], [finding(7, "city", "Born", "Bonn")])
+    assert "7 of 9 rows keep it; 2 rows break it, 1 of them with a finding" in page.words
+    exception, error = (
+        page.words.index("line 10: it is <b> in row 8"),
+        page.words.index("line 9: zip is 53111, city is "),
+    )
+    assert exception < error
+    assert page.words[error + 1 : error + 4] == ["Born", " → ", "Bonn"]
+
+
+def test_rules_that_rows_without_a_finding_break_come_before_others(path: Path) -> None:
+    table = pa.table({"x": [1.5, 2.5, 3.5], "y": [1.5, 2.5, 3.5]})
+    rules = [Ruled("x decides y", ("x", "y"), (0,)), Ruled("y decides x", ("y", "x"), (0, 1))]
+    page = page_of_rules(path, table, rules, [finding(0, "x", 1.5, None)])
+    assert page.words.index("y decides x") < page.words.index("x decides y")
+
+
+# ---------------------------------------------------------------- groups, and how to go on
+
+
+def test_findings_that_are_to_be_changed_in_the_same_way_are_one_line(path: Path) -> None:
+    table = pa.table({"city": ["Ulmm"] * 150 + ["Born", "?"]})
+    habit = [replace(finding(row, "city", "Ulmm", "Ulm"), repair_probability=0.948) for row in range(150)]
+    found = [*habit, finding(150, "city", "Born", "Bonn"), replace(finding(151, "city", "?", None), suspicion=0.7)]
+    page = report(path, table, found, rows=Rows(table, ["city"], np.arange(152) + 2))
+    assert {"152 cells, 3 values", "150 cells", "suspicion 99 %, repair 95 % sure"} <= set(page.words)
+    assert {"first in line 2 (Ulmm)", "line 152 (Born)", "suspicion 70 %"} <= set(page.words)
+    assert [line[-1] for line in page.data["lines"]] == [0] * 150 + [1, 2]
+    assert [page.count("a", **{"data-alike": str(number)}) for number in range(4)] == [1, 1, 1, 0]
+
+
+def test_of_a_group_of_many_values_the_most_frequent_are_shown_and_the_way_to_the_others(path: Path) -> None:
+    letters = [f"{chr(97 + number % 26)}{number}" for number in range(LINES + 30)]
+    table = pa.table({"city": letters})
+    page = report(path, table, [finding(row, "city", text, f"Q{row}") for row, text in enumerate(letters)])
+    assert page.count("a", **{"data-column": "0", "data-cause": "unlike its row"}) == 1
+    assert "30 more cells with other values" in page.words
+    assert [line[-1] for line in page.data["lines"]] == [*range(LINES), *[None] * 30]
+
+
+def test_the_way_to_the_review_page_is_told_if_there_is_something_to_decide(path: Path) -> None:
+    table, commands = pa.table({"x": [1.5, 2.5]}), [f"cellmend review '{HOSTILE}'", "and so on"]
+    page = report(path, table, [finding(0, "x", 1.5, None)], commands=commands)
+    assert page.words.count("\n".join(commands)) == 1
+    assert "Decide about these cells" in page.words
+    for other in (report(path, table, commands=commands), report(path, table, [finding(0, "x", 1.5, None)])):
+        assert "Decide about these cells" not in other.words
+
+
+def test_many_notes_are_folded(path: Path) -> None:
+    page = report(path, pa.table({"x": [1.5]}), notes=[f"note {number}" for number in range(UNFOLDED_NOTES + 3)])
+    assert {"note 0", "3 more notes", f"note {UNFOLDED_NOTES + 2}"} <= set(page.words)
 
 
 # ---------------------------------------------------------------- nothing of the table is run
@@ -296,8 +365,9 @@ def test_30_columns_and_100_000_rows_make_less_than_3_mb(path: Path) -> None:
 
 def test_many_columns_do_not_make_the_page_large(path: Path) -> None:
     table = pa.table({f"c{i}": np.random.default_rng(i).normal(size=500) for i in range(400)})
-    page = report(path, table, [finding(7, f"c{i}", 0.5, 0.1) for i in range(300)])
-    assert "Not shown: 100 columns without flagged cells. Not shown either: 200 more columns with some." in page.text
+    page = report(path, table, [finding(7, f"c{i}", 0.5, 0.1) for i in range(320)])
+    assert "Not shown: 80 columns without flagged cells. Not shown either: 20 more columns with some." in page.text
+    assert f"Not shown here: {320 - GROUPS} smaller groups. Their cells stand among the findings." in page.words
     assert "Not drawn: 340 more columns." in page.text
     assert path.stat().st_size < 1_500_000
 

@@ -413,6 +413,19 @@ def test_a_limit_flags_cells_at_once(page: Any, review: Review) -> None:
     notice(page, "must be a regular expression")
 
 
+def test_dates_have_an_earliest_and_a_latest_one(page: Any, review: Review) -> None:
+    read(page, review)
+    view(page, "Columns")
+    own = page.locator("article.column", has_text="note")
+    own.get_by_label("Kind").select_option("date")
+    notice(page, "note counts as date")
+    own.get_by_text("Limit the values").click()
+    own.get_by_label("Earliest").fill("2024-01-31")
+    own.get_by_role("button", name="Save").click()
+    notice(page, "The valid values of note are saved")
+    assert review.wishes.limits["note"].in_words() == "2024-01-31 or later"
+
+
 # ---------------------------------------------------------------- looks
 
 

@@ -264,10 +264,22 @@ def test_of_a_key_that_stands_twice_the_row_out_of_order_is_named_and_elsewhere_
 
 def test_numbers_that_stand_twice_by_chance_or_as_ties_are_no_copies() -> None:
     random = np.random.default_rng(0)
-    drawn = pd.DataFrame({"zip": random.integers(10_000, 99_999, 400), "x": random.normal(size=400)})
+    drawn = pd.DataFrame({"x": random.normal(size=400), "zip": random.integers(10_000, 99_999, 400)})
     assert relate(*table_of(drawn)).violations == ()
     ranks = pd.DataFrame({"rank": [*range(1, 51), *range(50, 400)], "x": random.normal(size=400)})
     assert relate(*table_of(ranks)).violations == ()
+
+
+def test_codes_in_the_first_column_name_rows_also_where_they_are_drawn_at_random() -> None:
+    random = np.random.default_rng(0)
+    numbers = random.choice(90_000, 400, replace=False) + 10_000  # among so many few would stand twice by chance
+    numbers[70] = numbers[20]
+    frame = pd.DataFrame({"visit": numbers, "x": random.normal(size=400)})
+    (found,) = relate(*table_of(frame)).violations
+    assert ([row for row, _ in found.cells], found.chance > 0.9) == ([20, 70], True)
+    assert relate(*table_of(frame[["x", "visit"]])).violations == ()
+    days = pd.Series(pd.Timestamp("2015-01-01") + pd.to_timedelta(numbers // 20, "D")).dt.strftime("%Y-%m-%d")
+    assert relate(*table_of(pd.DataFrame({"day": days, "x": frame["x"]}))).violations == ()
 
 
 def test_a_key_that_was_learned_without_copies_names_those_of_a_newer_table() -> None:

@@ -103,6 +103,14 @@ def test_a_doubled_time_is_found() -> None:
     assert [(s.row, s.meant) for s in found] == [(300, ("2024-03-01 05:00:00",))]
 
 
+def test_of_dates_the_neighbours_are_named_as_the_column_writes_them() -> None:
+    table = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=400).strftime("%Y-%m-%d"), "oil": log(400)["oil"]})
+    table.loc[30, "day"] = "2026-01-31"
+    _, read = TableReader.fit(read_frame(table), None)
+    (found,) = (each for each in read.suspects if each.row == 30 and each.cause == Series.kind)
+    assert "2024-01-30 and 2024-02-01" in found.reason
+
+
 def test_rows_of_several_devices_and_shuffled_rows_are_put_in_order() -> None:
     a, b = log(1000), log(1000)
     b["oil"] += 40

@@ -78,9 +78,23 @@ def explain(verdict: Verdict, words: Wording) -> Finding:
     cause, why = _cause(verdict), _why(verdict, words, expected, column)
     if cause == named.DEFAULT and best is not None and best.source in FILLED_IN:
         repair, why = None, f"{why}. Left as it is: nobody may have known it, and gaps are filled only by impute"
-    said = why if f"{name} is " in why.partition(";")[0] else f"{name} is {shortened(value)}; {why}"
     chance = round(verdict.suspicion * verdict.chance, 6)
+    said = _said(name, value, why)
     return Finding(verdict.row, name, value, verdict.suspicion, repair, low, high, said, cause, chance)
+
+
+def _said(name: str, value: Any, why: str) -> str:
+    """Why a cell looks wrong, as a whole sentence.
+
+    >>> _said("city", "LOUSIVILLE", "probably LOUISVILLE (975 rows)")
+    'LOUSIVILLE is probably LOUISVILLE (975 rows)'
+    >>> _said("city", "Ulm", "for code 53111 it is Bonn in 8 of 9 rows")
+    'city is Ulm; for code 53111 it is Bonn in 8 of 9 rows'
+    """
+    shown, first = shortened(value), why.partition(";")[0]
+    if shown.strip() and why.startswith(("probably ", "cut off, ")):
+        return f"{shown} is {why}"
+    return why if f"{name} is " in first or " is probably " in first else f"{name} is {shown}; {why}"
 
 
 def _cause(verdict: Verdict) -> str:
@@ -92,7 +106,17 @@ def _cause(verdict: Verdict) -> str:
         slips = [cause for cause in told if cause in SLIP_NAMES]
         found = [*slips, *([CAUSES[best.source]] if best.source in CAUSES else []), *told]
     found += [each.cause for each in verdict.suspects if each.cause == named.RULE]
-    return found[0] if found else OF_FAMILIES[verdict.family][0]
+    expert = _speaker(verdict) if verdict.family == "valid" else None
+    return found[0] if found else OF_FAMILIES[verdict.family][0] if expert is None else expert.cause
+
+
+def _speaker(verdict: Verdict) -> Suspect | None:
+    """The expert whose reason is given, if no hypothesis has one: the first who means what is named, if anything is."""
+    best = verdict.best if verdict.chance >= WORTH_NAMING else None
+    if best is not None and best.because:
+        return None
+    meant = () if best is None else (best.meant,)
+    return next((each for each in verdict.suspects if each.meant[:1] == meant and each.cause != named.RULE), None)
 
 
 def _why(verdict: Verdict, words: Wording, expected: Expectation | None, column: EncodedColumn | None) -> str:
@@ -108,10 +132,9 @@ def _why_unruled(verdict: Verdict, words: Wording, expected: Expectation | None,
     best = verdict.best if verdict.chance >= WORTH_NAMING else None
     if best is not None and best.because:
         return best.because
-    meant = () if best is None else (best.meant,)
-    said = next((s.reason for s in verdict.suspects if s.meant[:1] == meant and s.cause != named.RULE), "")
-    if said:
-        return said
+    expert = _speaker(verdict)
+    if expert is not None:
+        return expert.reason
     by_row = verdict.family in ("valid", "number") or best is not None
     if expected is not None and column is not None and by_row:
         given = [words.neighbour(verdict.row, other) for other in expected.matter]

@@ -68,7 +68,7 @@ class Hypotheses:
 
     def of(self, cell: Asked) -> list[Hypothesis]:
         """All that the cell may have been, each meaning once for each source; a placeholder only if the cell is written
-        nearly so."""
+        nearly so, and never the same without a question mark, which says that somebody was in doubt."""
         text = self.text(cell)
         found = [*self._of_text(cell.place, text), *self._of_experts(cell), *self._of_network(cell)]
         told = told_by_pairs(self.portrait, self.codes, cell.row, cell.place)
@@ -76,7 +76,8 @@ class Hypotheses:
         if self.figures.of("exchange_gain", cell.row, cell.place) > 0:
             confused = exchanged(self.portrait, self._texts_of(cell.row), cell.place)
             found += [] if confused is None else [confused]
-        kept = {(each.source, each.meant): each for each in found if each.meant and each.meant != text}
+        ruled_out = "", text, text.replace("?", "").strip() if "?" in text else text
+        kept = {(each.source, each.meant): each for each in found if each.meant not in ruled_out}
         placeholders = self._are_placeholders([each.meant for each in kept.values()])
         each_is_one = zip(kept.values(), placeholders, strict=True)
         return [each for each, is_one in each_is_one if not (is_one and each.source in FILLED_IN)]

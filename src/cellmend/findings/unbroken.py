@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ def unbroken(
     known = [each for each in relations if set(each.columns) <= set(table.names)]  # an array has no names
     dependencies = [each for each in known if isinstance(each, Dependency)]
     unique = {each.column for each in known if isinstance(each, Key)} | {*identifiers} & {*table.names}
-    kept, undecided = list(found), True
+    kept, undecided, reading = list(found), True, Reading(table)
     while undecided:  # where a repair is left out, another one may break what both of them kept
-        repairs = _repairs(kept)
-        why = dict(_breaking(repairs, table, dependencies, unique))
+        repaired = Repaired(table, _repairs(kept), reading)
+        why = dict(_breaking(repaired, dependencies, unique))
         broken = [at for at, each in enumerate(kept) if (each.row, each.column) in why and _may_go(each)]
         for at in broken:
             each = kept[at]
@@ -55,37 +56,78 @@ def _repairs(found: Sequence[Finding]) -> Repairs:
     return repairs
 
 
+class Reading:
+    """What repairs say, as a table is understood; each is read once."""
+
+    def __init__(self, table: ReadTable) -> None:
+        self.table = table
+        self._known = dict[tuple[str, str, Any], Any]()
+
+    def __call__(self, name: str, repair: Any) -> Any:
+        key = name, type(repair).__name__, repair
+        if key not in self._known:
+            self._known[key] = _understood(self.table, name, repair)
+        return self._known[key]
+
+
+class Repaired:
+    """A table and its repairs."""
+
+    def __init__(self, table: ReadTable, repairs: Repairs, reading: Reading) -> None:
+        self.table, self.repairs, self.reading = table, repairs, reading
+        self.rows = np.unique([row for made in repairs.values() for row in made]).astype(np.int64)  # (n,) repaired ones
+        self._codes = dict[str, tuple[Ints, Ints]]()
+
+    @cached_property
+    def before_and_after(self) -> tuple[ReadTable, ReadTable]:
+        """The repaired rows, as they were and as they are, (n,) each."""
+        chosen, understood = pa.array(self.rows), self.table.understood
+        before = understood.take(chosen)
+        after, places = before, {row: at for at, row in enumerate(self.rows.tolist())}
+        for name, made in self.repairs.items():
+            held = plain(before[name])
+            cells = held.to_pylist()
+            for row, repair in made.items():
+                cells[places[row]] = self.reading(name, repair)
+            after = after.set_column(self.table.names.index(name), name, pa.array(cells, held.type))
+        frame = read_frame(self.table.arrow.take(chosen))
+        one, two = (ReadTable(frame, each, self.table.notations) for each in (before, after))
+        return one, two
+
+    def in_some(self, names: Iterable[str]) -> Bools:
+        """Which of the repaired rows are repaired in one of these columns, (n,)."""
+        touched = [row for name in names for row in self.repairs.get(name, ())]
+        return np.isin(self.rows, np.array(touched, dtype=np.int64))
+
+    def codes(self, name: str) -> tuple[Ints, Ints]:
+        """Which value of a column each row holds, before and after its repairs, (N,) each; -1 for a gap."""
+        if name not in self._codes:
+            column, made, rows = plain(self.table.understood[name]), self.repairs.get(name, {}), self.table.rows
+            new = [self.reading(name, repair) for repair in made.values()]
+            both = pa.chunked_array([*column.chunks, pa.array(new, column.type)], column.type)
+            codes = Coded.of(both).codes
+            before, after = codes[:rows], codes[:rows].copy()
+            after[list(made)] = codes[rows:]
+            self._codes[name] = before, after
+        return self._codes[name]
+
+
 def _breaking(
-    repairs: Repairs, table: ReadTable, dependencies: Sequence[Dependency], unique: Iterable[str]
+    repaired: Repaired, dependencies: Sequence[Dependency], unique: Iterable[str]
 ) -> Iterator[tuple[tuple[int, str], str]]:
     """Cells whose repairs break a rule, by row and column, and the rule in words."""
+    repairs = repaired.repairs
     for each in dependencies:
-        rows = np.unique([row for name in each.columns for row in repairs.get(name, ())]).astype(np.int64)
-        if len(rows):
-            learned = _learned_breaks(each, *(_some(table, rows, made) for made in ({}, repairs)))
-            own = _own_breaks(each, table, repairs)[rows]
-            for row in rows[learned | own].tolist():
+        touched = repaired.in_some(each.columns)
+        if touched.any():
+            breaks = _learned_breaks(each, *repaired.before_and_after) | _own_breaks(each, repaired)
+            for row in repaired.rows[touched & breaks].tolist():
                 yield from (((row, name), each.words()) for name in each.columns if row in repairs.get(name, ()))
     for name in unique:
         if name in repairs:
-            before, after = (_alone(codes) for codes in _codes(table, name, repairs))
+            before, after = (_alone(codes) for codes in repaired.codes(name))
             if before.all():
                 yield from (((row, name), f"every {name} stands once") for row in repairs[name] if not after[row])
-
-
-def _some(table: ReadTable, rows: Ints, repairs: Repairs) -> ReadTable:
-    """These rows, with what is repaired."""
-    understood = table.understood.take(pa.array(rows))
-    for name, made in repairs.items():
-        own = [(at, made[row]) for at, row in enumerate(rows.tolist()) if row in made]
-        if own:
-            held = plain(understood[name])
-            cells = held.to_pylist()
-            for at, repair in own:
-                cells[at] = _understood(table, name, repair)
-            place = table.names.index(name)
-            understood = understood.set_column(place, name, pa.array(cells, held.type))
-    return ReadTable(read_frame(table.arrow.take(pa.array(rows))), understood, table.notations)
 
 
 def _learned_breaks(rule: Dependency, before: ReadTable, after: ReadTable) -> Bools:
@@ -94,11 +136,11 @@ def _learned_breaks(rule: Dependency, before: ReadTable, after: ReadTable) -> Bo
     return now.broken & (now.exception < DOUBTFUL) & ~was.broken
 
 
-def _own_breaks(rule: Dependency, table: ReadTable, repairs: Repairs) -> Bools:
-    """Which rows no longer agree with the other rows of their group in this table, and did before, (N,)."""
-    each = [_codes(table, name, repairs) for name in rule.columns]
+def _own_breaks(rule: Dependency, repaired: Repaired) -> Bools:
+    """Which repaired rows no longer agree with the other rows of their group in this table, and did before, (n,)."""
+    each = [repaired.codes(name) for name in rule.columns]
     before, after = (np.stack([codes[at] for codes in each], axis=1) for at in (0, 1))
-    return _agree(before) & ~_agree(after)
+    return (_agree(before) & ~_agree(after))[repaired.rows]
 
 
 def _agree(codes: Ints) -> Bools:
@@ -116,17 +158,6 @@ def _alone(codes: Ints) -> Bools:
     """Does the value of each row stand once, (N,)? So does a gap."""
     often = np.bincount(codes[codes >= 0], minlength=1)
     return (codes < 0) | (often[codes] == 1)
-
-
-def _codes(table: ReadTable, name: str, repairs: Repairs) -> tuple[Ints, Ints]:
-    """Which value of a column each row holds, before and after its repairs, (N,) each; -1 for a gap."""
-    column, made = plain(table.understood[name]), repairs.get(name, {})
-    new = [_understood(table, name, repair) for repair in made.values()]
-    both = pa.chunked_array([*column.chunks, pa.array(new, column.type)], column.type)
-    codes = Coded.of(both).codes
-    before, after = codes[: table.rows], codes[: table.rows].copy()
-    after[list(made)] = codes[table.rows :]
-    return before, after
 
 
 def _understood(table: ReadTable, name: str, repair: Any) -> Any:

@@ -24,7 +24,7 @@ from cellmend.model.violations import SUREST, after_violations, given_violations
 from cellmend.model.voice import Voice
 from cellmend.posterior.experts import odds_of_their_own
 from cellmend.posterior.firstlook import Seen
-from cellmend.posterior.posterior import Posterior, weigh
+from cellmend.posterior.posterior import Posterior
 from cellmend.posterior.tails import Tails
 from cellmend.posterior.weigher import NETWORK
 from cellmend.progress import progress
@@ -94,8 +94,8 @@ class Judge:
         """The same by what the network said already; remembered."""
         weighing, seen, table = self.weighing, seen_of(encoded), encoded.table
         said = self.figures_of(encoded, voice, weighing.tails)
-        context = weighing.first_look.context_with(weighing.context, table, seen.figures, weighing.weigher, said)
-        found = weigh(weighing.weigher, seen.figures, context, said).beside(odds_of_their_own(table))
+        context = weighing.first_look.context_with(weighing.context, table.rows, seen.sample, said)
+        found = seen.weighed.posterior(context.rates, said).beside(odds_of_their_own(table))
         asked = [column.kind != IGNORE or bool(column.reason) for column in self.model.reader.schema]
         found = replace(found, observed=found.observed & np.array(asked))  # never what the user told to ignore
         found = after_violations(found, table.violations)

@@ -24,10 +24,9 @@ from cellmend.model.profile import Profile
 from cellmend.model.suspicion import RARE_SHARE, ErrorRates, Suspicions, clean_priors, standing_out
 from cellmend.model.training import Lesson, train
 from cellmend.posterior.firstlook import FirstLook
-from cellmend.posterior.posterior import context_of
 from cellmend.posterior.weigher import learned
 from cellmend.progress import progress
-from cellmend.settings import Settings
+from cellmend.settings import LEAST_FLAGGED, Settings
 from cellmend.table.kinds import refuse_unmodelled
 from cellmend.table.reader import TableReader
 from cellmend.table.readtable import ReadTable
@@ -61,8 +60,16 @@ def learn(reader: TableReader, table: ReadTable, settings: Settings) -> tuple[Ju
     history = torch.zeros(0)
     if start.encoder.columns:
         task = lesson_for(start.network, start.cells, settings, suspicions)
-        history = climb(start.network, task, settings, start.seed)
+        history = climb(start.network, task, settings, start.seed, watch=Watch(what=_seen_so_far(start.encoded)))
     return finish(start, start.network, history, settings, suspicions), start.encoded
+
+
+def _seen_so_far(encoded: EncodedTable) -> str:
+    """What is told beside the bar: how many cells a first look suspects."""
+    if encoded.seen is None:
+        return "Fitting"
+    suspected = int((encoded.seen.posterior.suspicion >= LEAST_FLAGGED).sum())
+    return f"Fitting ({suspected:,} cells look wrong at first sight)"
 
 
 def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untrained:
@@ -75,6 +82,7 @@ def begin(reader: TableReader, table: ReadTable, settings: Settings) -> Untraine
     else:
         refuse_unmodelled(reader.schema)
     encoder = TableEncoder.fit(reader.schema, shown, robust=settings.binned)
+    encoder = TableEncoder([], table.names) if settings.quick else encoder  # no column is left to a network
     seed = int(check_random_state(settings.random_state).randint(2**31))
     device = find_device(settings.device)
     encoded = encoder.encode_seen(table, seen)
@@ -148,7 +156,7 @@ def climb(
         settings.patience,
     )
     generator = torch.Generator(lesson.cells.values.device).manual_seed(seed)
-    with threads_for(batch_size), progress("Fitting", settings.epochs, shown=settings.verbose) as show:
+    with threads_for(batch_size), progress(watch.what, settings.epochs, shown=settings.verbose) as show:
         return train(network, lesson, ascent, generator, replace(watch, on_epoch=lambda epoch: show(epoch + 1)))
 
 
@@ -183,7 +191,8 @@ def with_weighing(judge: Judge, look: FirstLook, encoded: EncodedTable) -> Judge
     """A judge who weighs all evidence, and has judged the table already."""
     voice = judge.voice(encoded)
     said = judge.figures_of(encoded, voice, voice.tails)
-    context = context_of(learned(), seen_of(encoded).figures, said)
+    sample = seen_of(encoded).sample
+    context = look.context if sample is None else sample.context(said)
     weighing = Weighing(learned(), look, voice.tails, context)
     weighs = Judge(replace(judge.model, weighing=weighing), judge.settings)
     weighs.hear(encoded, voice)

@@ -82,6 +82,7 @@ def nothing(*_: object) -> None:
 class Watch:
     """Who looks on while a network climbs: after each step and epoch, and the other processes of a team."""
 
+    what: str = "Fitting"  # said beside the bar
     after_step: Callable[[], None] = nothing
     on_epoch: Callable[[int], None] = nothing
     team: Team | None = None

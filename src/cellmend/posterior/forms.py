@@ -234,32 +234,51 @@ def numbers(texts: pa.StringArray) -> NDArray[np.float64]:
     return np.where(negative, -found, found)
 
 
-def days(texts: pa.StringArray) -> NDArray[np.float64]:
+def days(texts: pa.StringArray, *, day_first: bool = False) -> NDArray[np.float64]:
     """What the texts say as dates, in days of a year of 372, (T,); NaN where they are none.
 
     >>> days(pa.array(["2024-01-02", "1/2/2024", "1/2/24", "0024-01-02", "x"])).tolist()
     [752960.0, 752960.0, 752960.0, 8960.0, nan]
+    >>> days(pa.array(["2024-01-02", "2.1.2024"]), day_first=True).tolist()
+    [752960.0, 752960.0]
     """
-    year, month, day = _date_parts(texts)
+    year, month, day = _date_parts(texts, day_first=day_first)
     return year * 372 + month * 31 + day - 1
 
 
-def impossible(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Which texts are written like dates that no calendar has, (T,).
+def has_day_first(texts: pa.StringArray) -> NDArray[np.int64]:
+    """Of dates with the year last, (T,): 1 where the day must come before the month, -1 where after it, 0 elsewhere.
+
+    >>> has_day_first(pa.array(["31/12/2020", "12/31/2020", "1/2/2020", "2020-12-31"])).tolist()
+    [1, -1, 0, 0]
+    """
+    _, month, day = _date_parts(texts)
+    year_last = matches(texts, YEAR_LAST)
+    return (year_last & (month > 12) & (day <= 12)).astype(np.int64) - (year_last & (day > 12) & (month <= 12))
+
+
+def impossible(texts: pa.StringArray, *, day_first: bool | None = None) -> NDArray[np.bool_]:
+    """Which texts are written like dates that no calendar has, (T,); where the year comes last, in any order of day and
+    month unless it is given.
 
     >>> impossible(pa.array(["2042-13-05", "31/12/2020", "31/13/2020", "x"])).tolist()
     [True, False, True, False]
+    >>> impossible(pa.array(["31/12/2020", "12/31/2020"]), day_first=True).tolist()
+    [False, True]
     """
-    year, month, day = _date_parts(texts)
-    least = np.where(matches(texts, YEAR_FIRST), month, np.minimum(month, day))  # after the year comes the month
+    year, month, day = _date_parts(texts, day_first=bool(day_first))
+    is_known = matches(texts, YEAR_FIRST) | (day_first is not None)  # after the year comes the month
+    least = np.where(is_known, month, np.minimum(month, day))
     return (least > 12) | (np.maximum(month, day) > 31) | (np.minimum(month, day) < 1) | (year > 2200)
 
 
-def _date_parts(texts: pa.StringArray) -> tuple[NDArray[np.float64], ...]:
+def _date_parts(texts: pa.StringArray, *, day_first: bool = False) -> tuple[NDArray[np.float64], ...]:
+    """Year, month and day as written, (T,) each."""
     found = np.full((3, len(texts)), np.nan)
     for pattern in (YEAR_FIRST, YEAR_LAST):
         parts = pc.extract_regex(texts, pattern)
-        fields = (pc.cast(pc.struct_field(parts, name), pa.float64()) for name in ("y", "m", "d"))
+        names = ("y", "d", "m") if pattern == YEAR_LAST and day_first else ("y", "m", "d")
+        fields = (pc.cast(pc.struct_field(parts, name), pa.float64()) for name in names)
         each = np.stack([field.to_numpy(zero_copy_only=False) for field in fields])
         short = each[0] < 100 if pattern == YEAR_LAST else False  # 0024 is no short year
         each[0] += np.where(short, np.where(each[0] < 50, 2000, 1900), 0)

@@ -159,9 +159,14 @@ class Known:
         are_days, are_numbers = (np.isfinite(found) for found in (forms.days(self.texts), forms.numbers(self.texts)))
         return bool(self.counts[are_days].sum() > self.counts[are_numbers].sum())
 
+    @cached_property
+    def day_first(self) -> bool:
+        """Does the day come before the month, where the year comes last?"""
+        return bool((forms.has_day_first(self.texts) * self.counts).sum() > 0)
+
     def read(self, texts: pa.StringArray) -> Floats:
         """Texts as this column's numbers, (T,); NaN where they are none."""
-        return forms.days(texts) if self.holds_dates else forms.numbers(texts)
+        return forms.days(texts, day_first=self.day_first) if self.holds_dates else forms.numbers(texts)
 
     @cached_property
     def format(self) -> tuple[str, float]:

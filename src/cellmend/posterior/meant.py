@@ -156,7 +156,7 @@ class Spellings:
         if not self.known.holds_dates:
             return
         tried = pa.array(list(dict.fromkeys(_one_digit_off(text))), pa.string())
-        possible = np.isfinite(forms.days(tried)) & ~forms.impossible(tried)
+        possible = np.isfinite(forms.days(tried)) & ~forms.impossible(tried, day_first=self.known.day_first)
         chances = np.where(possible, np.exp(self._home.fit(tried)), 0.0)
         for at in np.argsort(-chances, kind="stable")[:MOST_DAYS].tolist():
             meant, sure = tried[at].as_py(), float(chances[at] / chances.sum()) if chances[at] else 0.0

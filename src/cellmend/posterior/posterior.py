@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from cellmend.posterior.evidence import Figures
 from cellmend.posterior.known import Floats
 from cellmend.posterior.priors import FARTHEST, LEARNED_ROWS, TOGETHER, WEIGHED_CELLS
-from cellmend.posterior.weigher import FAMILIES, IMPOSSIBLE, NETWORK, Context, Weigher, bounded_rates, with_one_more
+from cellmend.posterior.weigher import (
+    CONFIRMS,
+    FAMILIES,
+    IMPOSSIBLE,
+    NETWORK,
+    Context,
+    Weigher,
+    bounded_rates,
+    with_one_more,
+)
 
 VALID, NUMBER = "valid", "number"  # families that the network has a say in
 IN_TEXT = [at for at, family in enumerate(FAMILIES) if family not in (VALID, NUMBER)]  # places of the others
@@ -71,37 +80,72 @@ class Posterior:
         return FAMILIES[int(self.logs[row, column, 1:].argmax())]
 
 
-@torch.no_grad()
-def weigh(
-    weigher: Weigher, figures: Figures, context: Context, network: NDArray[np.float32] | None = None
-) -> Posterior:
-    """The posterior of every cell, with what the network says of each, (N, D, K), if it was asked already.
+@dataclass(frozen=True)
+class Weighed:
+    """The cells of a table, weighed; how often things go wrong, and what the network says, remains to be asked."""
 
-    Rows are weighed in pieces of bounded memory; a row's answer does not depend on its piece."""
+    weigher: Weigher
+    ratios: NDArray[np.float32]  # (N, D, families) log of how much likelier each explains a cell than that it is right
+    confirms: NDArray[np.float32]  # (N, D) by how much a number beside a cell confirms it
+    observed: NDArray[np.bool_]  # (N, D)
+
+    @torch.no_grad()
+    def posterior(self, rates: torch.Tensor, network: NDArray[np.float32] | None = None) -> Posterior:
+        """Of every cell, by how often each family acts in each column, (D, families), and by what the network says of
+        each cell, (N, D, K), if it was asked already."""
+        heard, observed = _heard(network, self.observed), torch.from_numpy(self.observed)
+        ratios, confirms = (torch.from_numpy(each).double() for each in (self.ratios, self.confirms))
+        logs = self.weigher.explained(ratios, observed, heard, confirms, rates).numpy()
+        somewhere = self.observed if network is None else self.observed | (network[..., 0] > 0)
+        return Posterior(logs, somewhere, bounded_rates(rates).numpy())
+
+
+@torch.no_grad()
+def weigh(weigher: Weigher, figures: Figures, context: Context) -> Weighed:
+    """Weigh all cells, rows in pieces of bounded memory; what is said of a row does not depend on its piece."""
     rows, width = figures.codes.shape
     step = max(WEIGHED_CELLS // max(width, 1) // TOGETHER, 1) * TOGETHER
-    logs = np.zeros((rows, width, 1 + len(FAMILIES)))
+    beside = Context(context.columns.float(), context.table.float(), context.rates)
+    ratios = np.zeros((rows, width, len(FAMILIES)), dtype=np.float32)
+    confirms = np.zeros((rows, width), dtype=np.float32)
     for first in range(0, rows, step):
         own = np.arange(first, min(first + step, rows))
         padded = np.append(own, np.full(-len(own) % TOGETHER, own[-1]))
-        evidence = torch.from_numpy(figures[padded]).double()
-        found = weigher(evidence, torch.from_numpy(figures.observed[padded]), _heard(network, padded, width), context)
-        logs[own] = found[: len(own)].numpy()
-    observed = figures.observed if network is None else figures.observed | (network[..., 0] > 0)
-    return Posterior(logs, observed, bounded_rates(context.rates).numpy())
+        evidence, observed = figures[padded], torch.from_numpy(figures.observed[padded])
+        ratios[own] = weigher.ratios(torch.from_numpy(evidence), observed, beside)[: len(own)].numpy()
+        confirms[own] = evidence[: len(own), :, CONFIRMS]
+    return Weighed(weigher, ratios, confirms, figures.observed)
 
 
-@torch.no_grad()
-def context_of(weigher: Weigher, figures: Figures, network: NDArray[np.float32] | None = None) -> Context:
-    """What the columns of a table look like, from all rows or from so many, evenly chosen."""
-    chosen = np.unique(np.linspace(0, len(figures) - 1, min(LEARNED_ROWS, len(figures))).astype(np.int64))
-    evidence = torch.from_numpy(figures[chosen]).double()
-    heard = _heard(network, chosen, figures.codes.shape[1])
-    return weigher.context(evidence, torch.from_numpy(figures.observed[chosen]), heard)
+@dataclass(frozen=True)
+class Sample:
+    """Rows of a table that tell what it looks like on the whole: all, or so many, evenly chosen."""
+
+    weigher: Weigher
+    rows: NDArray[np.int64]  # (n,)
+    ratios: torch.Tensor  # (n, D, families)
+    columns: torch.Tensor  # (D, W) what they look like
+    observed: NDArray[np.bool_]  # (n, D)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, weigher: Weigher, figures: Figures) -> Sample:
+        """From the evidence of a table."""
+        chosen = np.unique(np.linspace(0, len(figures) - 1, min(LEARNED_ROWS, len(figures))).astype(np.int64))
+        observed = figures.observed[chosen]
+        ratios, columns = weigher.sample(torch.from_numpy(figures[chosen]), torch.from_numpy(observed))
+        return cls(weigher, chosen, ratios.double(), columns.double(), observed)
+
+    @torch.no_grad()
+    def context(self, network: NDArray[np.float32] | None = None) -> Context:
+        """What the columns look like, and how often things go wrong in them, with what the network says of all cells of
+        the table, (N, D, K)."""
+        heard = _heard(None if network is None else network[self.rows], self.observed)
+        return self.weigher.context_of(self.ratios, self.columns, torch.from_numpy(self.observed), heard)
 
 
-def _heard(network: NDArray[np.float32] | None, rows: NDArray[np.int64], width: int) -> torch.Tensor:
-    """What the network says of the cells of some rows, (n, D, K); 0 if it was not asked."""
+def _heard(network: NDArray[np.float32] | None, observed: NDArray[np.bool_]) -> torch.Tensor:
+    """What the network says of cells, (n, D, K); 0 if it was not asked."""
     if network is None:
-        return torch.zeros(len(rows), width, len(NETWORK), dtype=torch.float64)
-    return torch.from_numpy(network[rows]).double()
+        return torch.zeros(*observed.shape, len(NETWORK), dtype=torch.float64)
+    return torch.from_numpy(network).double()

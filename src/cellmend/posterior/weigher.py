@@ -7,7 +7,7 @@ Shapes: N rows, D columns, E sorts of evidence, F families, W width, K figures o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -113,24 +113,44 @@ class Weigher(nn.Module):
 
     def context(self, evidence: Tensor, observed: Tensor, network: Tensor) -> Context:
         """What the columns and the table look like, and how often each family acts in each column."""
+        ratios, columns = self.sample(evidence, observed)
+        return self.context_of(ratios, columns, observed, network)
+
+    def sample(self, evidence: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+        """The ratios of these cells beside each other, (N, D, F), and what their columns look like, (D, W)."""
         cells = self.look(evidence)
         columns = _mean(cells, observed, 0)
-        without = Context(columns, columns.mean(0), torch.empty(0))
-        ratios = self._ratios(self._in_context(cells, observed, without), evidence, network)
-        return replace(without, rates=self.rates(ratios, observed))
+        beside = Context(columns, columns.mean(0), torch.empty(0))
+        return self._ratios(self._in_context(cells, observed, beside), evidence), columns
+
+    def context_of(self, ratios: Tensor, columns: Tensor, observed: Tensor, network: Tensor) -> Context:
+        """The context that a sample of cells gives, with what the network says of them, (N, D, K)."""
+        return Context(columns, columns.mean(0), self.rates(self.excused(ratios, network), observed))
 
     def forward(self, evidence: Tensor, observed: Tensor, network: Tensor, context: Context) -> Tensor:
         """Log probability of right, and of each family, (N, D, 1 + F), from all evidence, (N, D, E), and what the
-        network says, (N, D, K), 0 where it is silent.
+        network says, (N, D, K), 0 where it is silent."""
+        ratios = self.ratios(evidence, observed, context)
+        return self.explained(ratios, observed, network, evidence[..., CONFIRMS], context.rates)
+
+    def ratios(self, evidence: Tensor, observed: Tensor, context: Context) -> Tensor:
+        """Log of how much likelier each family explains a cell than that it is right, (N, D, F), the network silent."""
+        return self._ratios(self._in_context(self.look(evidence), observed, context), evidence)
+
+    def excused(self, ratios: Tensor, network: Tensor) -> Tensor:
+        """Ratios (N, D, F), less where the network expects the cell."""
+        return ratios + network[..., 2:].clamp_max(0.0) * self.expected
+
+    def explained(self, ratios: Tensor, observed: Tensor, network: Tensor, confirms: Tensor, rates: Tensor) -> Tensor:
+        """Log probability of right, and of each family, (N, D, 1 + F), from ratios, what the network says, and by how
+        much a number beside a cell confirms it, (N, D).
 
         The network's word is an explanation of its own, at face value: weights for it that were learned from public
         tables, most of them small and of few numbers, do not carry over to others."""
-        cells = self._in_context(self.look(evidence), observed, context)
-        ratios = self._ratios(cells, evidence, network)
-        ratios = torch.where(observed.unsqueeze(-1), ratios, -IMPOSSIBLE)  # of the others the network speaks alone
-        logs = posterior(ratios, context.rates)
+        known = torch.where(observed.unsqueeze(-1), self.excused(ratios, network), -IMPOSSIBLE)
+        logs = posterior(known, rates)  # of the others the network speaks alone
         says, rate, ratio = network.unbind(-1)
-        return with_one_more(logs, torch.where(says > 0, rate + ratio - evidence[..., CONFIRMS], -torch.inf))
+        return with_one_more(logs, torch.where(says > 0, rate + ratio - confirms, -torch.inf))
 
     def _in_context(self, cells: Tensor, observed: Tensor, context: Context) -> Tensor:
         """Each cell beside its column, its row and its table, (N, D, W)."""
@@ -138,13 +158,13 @@ class Weigher(nn.Module):
         mixed = self.of_cell(cells) + self.of_column(context.columns) + rows.unsqueeze(1) + self.of_table(context.table)
         return F.gelu(self.inner(self.dropout(F.gelu(mixed))))
 
-    def _ratios(self, cells: Tensor, evidence: Tensor, network: Tensor) -> Tensor:
-        """Log of how much likelier each family explains a cell than that it is right, (N, D, F): by all figures, by
-        what experts add by themselves, and less where the network expects the cell."""
+    def _ratios(self, cells: Tensor, evidence: Tensor) -> Tensor:
+        """Of cells beside their column, row and table, (N, D, W), by all figures and by what experts add by themselves,
+        (N, D, F)."""
         # One after the other: a product of matrices is rounded otherwise for other numbers of rows.
         experts = evidence[..., -len(EXPERTS) :]
         each = (experts[..., at, None] * self.by_experts.weight[:, at] for at in range(len(EXPERTS)))
-        return sum(each, start=self.odds(cells) + network[..., 2:].clamp_max(0.0) * self.expected)
+        return sum(each, start=self.odds(cells))
 
     def rates(self, ratios: Tensor, observed: Tensor) -> Tensor:
         """How often each family acts in each column, (D, F): a few rounds of EM from a learned prior, columns of one
@@ -224,9 +244,10 @@ def learned() -> Weigher:
 
 
 def weigher_of(tensors: Mapping[str, Tensor]) -> Weigher:
-    """A weigher with these weights, in double precision."""
+    """A weigher with these weights."""
     with torch.random.fork_rng(devices=[]):  # first weights are drawn, and thrown away
         width = len(tensors["second.bias"])
-        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - OF_CELL, width).double()
-    weigher.load_state_dict({key: value.double() for key, value in tensors.items()})
+        weigher = Weigher(len(tensors["middle"]), len(tensors["repairs.middle"]) - OF_CELL, width)
+    weigher.load_state_dict({key: value.float() for key, value in tensors.items()})
+    weigher.repairs.double()  # of few cells
     return weigher.eval().requires_grad_(False)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cellmend.findings.finding import Finding
 from cellmend.report.axis import Counts
 from cellmend.report.charts import chart
-from cellmend.report.markup import counted, escaped, html_table
+from cellmend.report.markup import boxed, counted, escaped, html_table
 from cellmend.report.portrait import Portrait, kind_in_words
 from cellmend.report.rows import Rows
 from cellmend.table.causes.named import MEANINGS
@@ -22,10 +22,11 @@ from cellmend.table.reader import TableReader
 from cellmend.table.schema import IGNORE, Schema
 from cellmend.table.values import level_text
 
-MAPPED = 100  # columns on the map at most
+MAPPED = 300  # columns on the map at most
 ROW_BINS = 120  # pieces that the map cuts the rows into, at most
 SHADES = 4  # of the map
 CHARTED = 60  # columns that are drawn at most
+UNFOLDED = 12  # columns with flagged cells whose pictures are seen at once
 NAMED = 6  # columns that are named in a line at most
 
 
@@ -52,7 +53,8 @@ def map_of(columns: Sequence[Portrait], rows: Rows) -> str:
         for column, own in zip(marked, counts, strict=False)
     ]
     head = {"Column": "", "Rows": "", "Flagged": "number"}
-    return f"<p>{' '.join(words)}</p>{html_table('Flagged cells by column and row', 'map', head, lines)}"
+    drawn = boxed(html_table("Flagged cells by column and row", "map", head, lines), "Map", len(lines))
+    return f"<p>{' '.join(words)}</p>{drawn}"
 
 
 def _strip(counts: Counts, most: int, size: int, rows: Rows) -> str:
@@ -90,6 +92,11 @@ class Gallery:
     flagged: list[Card]
     folded: list[Card]
     left_out: int
+
+    @property
+    def first(self) -> list[Card]:
+        """Those with most flagged cells, which are seen at once."""
+        return self.flagged[:UNFOLDED]
 
 
 def gallery_of(columns: Sequence[Portrait]) -> Gallery:
@@ -131,12 +138,12 @@ def causes_of(findings: Sequence[Finding]) -> str:
         for cause, own in sorted(columns.items(), key=lambda each: -each[1].total())
     ]
     head = {"Cause": "", "What it means": "meaning", "Cells": "number", "Columns": ""}
-    return html_table("Causes of the flagged cells", "causes", head, lines)
+    return boxed(html_table("Causes of the flagged cells", "causes", head, lines), "Causes", len(lines))
 
 
 def _some(columns: Counter[str]) -> str:
     """The columns with most cells, each with their number."""
-    named = [f"{escaped(name)} <span>{count:,}</span>" for name, count in columns.most_common(NAMED)]
+    named = [f"<bdi>{escaped(name)}</bdi> <span>{count:,}</span>" for name, count in columns.most_common(NAMED)]
     return ", ".join(named) + (f" and {len(columns) - NAMED:,} more" if len(columns) > NAMED else "")
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from cellmend.findings.finding import Finding
 from cellmend.report.markup import cut, escaped, whole_cell_html
+from cellmend.report.overview import Overview, place_of
 from cellmend.report.rows import Rows
 from cellmend.table.values import LARGEST_EXACT_WHOLE, as_text
 
@@ -34,6 +35,7 @@ class Line(NamedTuple):
     cause: str
     line: int | None  # of the file
     name: str  # of the row
+    alike: int | None  # number of the line of the overview that it stands in
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Listing:
         return f'{{"columns":{names},"opened":{_json(self.opened)},"lines":[\n{lines}],"rows":[\n{rows}]}}'
 
 
-def listing_of(findings: Sequence[Finding], rows: Rows) -> Listing | None:
+def listing_of(findings: Sequence[Finding], overview: Overview, rows: Rows) -> Listing | None:
     """The findings in a table with these rows; None if there are none."""
     if not findings:
         return None
@@ -68,7 +70,7 @@ def listing_of(findings: Sequence[Finding], rows: Rows) -> Listing | None:
     places = {name: place for place, name in enumerate(names)}
     columns = dict(sorted({places[finding.column]: finding.column for finding in findings}.items()))
     causes = sorted({finding.cause for finding in findings})
-    lines = _fitting((_line(finding, places, rows) for finding in findings), FINDINGS_BYTES)
+    lines = _fitting((_line(finding, places, overview, rows) for finding in findings), FINDINGS_BYTES)
     first = [*(places[name] for name in rows.names), *columns, *range(len(names))]
     opened = sorted([*dict.fromkeys(first)][:OPENED_COLUMNS])
     flagged = dict.fromkeys(finding.row for finding in findings[: len(lines)])
@@ -88,7 +90,7 @@ def _fitting(values: Iterable[Any], room: int) -> list[str]:
     return lines
 
 
-def _line(finding: Finding, places: Mapping[str, int], rows: Rows) -> Line:
+def _line(finding: Finding, places: Mapping[str, int], overview: Overview, rows: Rows) -> Line:
     return Line(
         row=finding.row,
         place=places[finding.column],
@@ -99,6 +101,7 @@ def _line(finding: Finding, places: Mapping[str, int], rows: Rows) -> Line:
         cause=finding.cause,
         line=rows.line(finding.row),
         name=cut(rows.name(finding.row), LONGEST_NAME),
+        alike=overview.numbers.get(place_of(finding)),
     )
 
 

@@ -19,9 +19,12 @@ from cellmend.files.places import whole_file
 from cellmend.findings.finding import FEW_ROWS, Finding, say_broken, say_contradictions, say_sure
 from cellmend.report.columns import causes_of, gallery_of, kinds_of, map_of, without_model
 from cellmend.report.listing import listing_of
-from cellmend.report.markup import counted, cut
+from cellmend.report.markup import boxed, counted, cut
+from cellmend.report.overview import overview_of
 from cellmend.report.portrait import Pictured, portraits
-from cellmend.report.rules import rules_shown
+from cellmend.report.rules import UNFOLDED_RULES, rules_shown
+
+UNFOLDED_NOTES = 6  # that are seen at once
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class Facts:
     notes: Sequence[str]
     contradictions: int = 0
     broken_rows: int = 0  # that break a rule, though nothing in them is flagged
+    commands: Sequence[str] = ()  # by which a person goes on to decide about the cells
 
 
 def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[Finding]) -> None:
     """Write the page about a table before and after repair."""
     columns, before = portraits(table, findings), table.before
+    overview = overview_of(findings, table.rows)
     templates = files("cellmend.report") / "templates"
     style, script = ((templates / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     page = _template().render(
@@ -54,13 +59,16 @@ def write_report(path: Path, facts: Facts, table: Pictured, findings: Sequence[F
         columns=before.num_columns,
         map=map_of(columns, table.rows),
         gallery=gallery_of(columns),
-        listing=listing_of(findings, table.rows),
+        overview=overview,
+        listing=listing_of(findings, overview, table.rows),
         found=len(findings),
         has_lines=table.rows.lines is not None,
         causes=causes_of(findings) if findings else "",
-        kinds=kinds_of(table.schema, table.checked),
+        kinds=boxed(kinds_of(table.schema, table.checked), "Columns", len(columns)),
         without_model=without_model(table.schema, table.checked),
-        rules=rules_shown(table.rules, table.rows),
+        rules=rules_shown(table.rules, table.rows, findings),
+        unfolded_rules=UNFOLDED_RULES,
+        unfolded_notes=UNFOLDED_NOTES,
         style=style,
         script=script,
         script_sum=b64encode(sha256(script.encode()).digest()).decode(),

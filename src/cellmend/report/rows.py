@@ -31,6 +31,14 @@ class Rows:
         """The line of the file in which a row starts."""
         return None if self.lines is None else int(self.lines[row])
 
+    def at(self, row: int) -> str:
+        """A row by its line if the file has lines, as findings say it.
+
+        >>> Rows(pa.table({})).at(1300), Rows(pa.table({}), lines=np.arange(2, 9)).at(3)
+        ('row 1300', 'line 5')
+        """
+        return f"row {row}" if self.lines is None else f"line {self.line(row)}"
+
     def where(self, first: int, last: int | None = None) -> str:
         """A row, or rows from one to another, by their lines if the file has lines.
 

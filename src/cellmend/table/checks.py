@@ -89,7 +89,7 @@ class Checks:
                 chance, meant, cause, words = found[text]
                 if cause == named.SEVERAL and isinstance(table.notations.get(name), Dates):
                     continue  # most dates are two digits from another one
-                reason = f"{name} is {text}, probably {words}"
+                reason = f"{text} is probably {words}"
                 suspects.append(Suspect(row, place, chance, meant, reason, cause, readable=False))
         return suspects
 

@@ -1,11 +1,23 @@
 // The findings table: search, filter, sort, turn pages, open rows, download. Cells are only ever set as text.
 "use strict";
 (() => {
-  const FIELDS = ["row", "column", "value", "suspicion", "repair", "reason", "cause", "line", "name"];
+  const FIELDS = ["row", "column", "value", "suspicion", "repair", "reason", "cause", "line", "name", "alike"];
+  const WRITTEN = FIELDS.slice(0, -1); // into a file
   const ROWS_A_PAGE = 50;
   const LONGEST_WHOLE = 16; // letters of a cell that is never broken in two
   const LONGEST_SHOWN = 90; // letters of a cell that is shown with all its lines
   const byId = (id) => document.getElementById(id);
+
+  // A button that opens and folds all that is folded in its section.
+  for (const button of document.querySelectorAll(".unfold")) {
+    const folds = button.closest("section").querySelectorAll("details");
+    button.addEventListener("click", () => {
+      const open = button.textContent === "Open all";
+      for (const fold of folds) fold.open = open;
+      button.textContent = open ? "Fold all" : "Open all";
+    });
+    button.hidden = false;
+  }
   if (!byId("data")) return; // No cell is flagged.
   const data = JSON.parse(byId("data").textContent);
   const rows = new Map(data.rows.map(([row, ...cells]) => [row, cells]));
@@ -26,6 +38,7 @@
   const collator = new Intl.Collator("en", { numeric: true });
   let sorting = { field: "suspicion", direction: -1 };
   let found = findings;
+  let alike = null; // number of the line of the overview that is shown
   let page = 0;
 
   // Numbers come before text, and what is not there comes last.
@@ -39,6 +52,7 @@
     const least = Number(suspicion.value) || 0;
     found = findings
       .filter((f) => f.suspicion >= least && f.words.includes(word))
+      .filter((f) => alike === null || f.alike === alike)
       .filter((f) => !column.value || f.place === Number(column.value))
       .filter((f) => !cause.value || f.cause === cause.value)
       .filter((f) => !outcome.value || (f.repair === null) === (outcome.value === "left as found"))
@@ -52,6 +66,8 @@
     const shown = found.slice(first, first + ROWS_A_PAGE);
     const pages = Math.max(1, Math.ceil(found.length / ROWS_A_PAGE));
     table.tBodies[0].replaceChildren(...shown.map(rowOf));
+    byId("box").scrollTop = 0;
+    byId("all").hidden = found.length === findings.length;
     byId("shown").textContent = shown.length
       ? `${number(first + 1)} to ${number(first + shown.length)} of ${number(found.length)} ${found.length === 1 ? "finding" : "findings"}`
       : "No finding matches.";
@@ -144,7 +160,7 @@
   const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
   function download() {
-    const lines = [FIELDS, ...found.map((f) => FIELDS.map((field) => guarded(f[field] === null ? "" : String(f[field]))))];
+    const lines = [WRITTEN, ...found.map((f) => WRITTEN.map((field) => guarded(f[field] === null ? "" : String(f[field]))))];
     const csv = lines.map((line) => line.map(quoted).join(",") + "\r\n").join("");
     const url = URL.createObjectURL(new Blob(["\ufeff", csv], { type: "text/csv" }));
     Object.assign(document.createElement("a"), { href: url, download: "findings.csv" }).click();
@@ -154,7 +170,7 @@
   function turn(step) {
     page += step;
     show();
-    if (table.getBoundingClientRect().top < 0) table.scrollIntoView();
+    if (byId("box").getBoundingClientRect().top < 0) byId("box").scrollIntoView();
   }
 
   for (const head of heads) {
@@ -167,14 +183,21 @@
     });
     head.replaceChildren(button);
   }
-  for (const link of document.querySelectorAll("a[data-column], a[data-cause]")) {
-    link.addEventListener("click", () => {
-      for (const control of controls) control.value = control === suspicion ? "0" : "";
-      column.value = link.dataset.column ?? "";
-      cause.value = link.dataset.cause ?? "";
-      select();
-    });
+  function choose(wanted) {
+    for (const control of controls) control.value = control === suspicion ? "0" : "";
+    column.value = wanted.column ?? "";
+    cause.value = wanted.cause ?? "";
+    alike = wanted.alike === undefined ? null : Number(wanted.alike);
+    select();
   }
+
+  for (const link of document.querySelectorAll("a[data-column], a[data-cause], a[data-alike]")) {
+    link.addEventListener("click", () => choose(link.dataset));
+  }
+  byId("all").addEventListener("click", () => {
+    choose({});
+    search.focus(); // The button is gone.
+  });
   for (const control of controls) control.addEventListener("input", select);
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));

@@ -26,4 +26,4 @@ class Cause(NamedTuple):
 
     def words(self, meant: str) -> str:
         """The reason in words; which letter was meant by a single one nobody can tell."""
-        return "one of the others, mistyped" if self.name == "replaced" and len(meant) == 1 else f"{meant} {self.told}"
+        return "one of the others, mistyped" if self.name == "replaced" and len(meant) == 1 else f"{meant}, {self.told}"

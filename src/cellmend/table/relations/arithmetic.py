@@ -12,7 +12,7 @@ import numpy as np
 from cellmend.table.priors import TINY
 from cellmend.table.readtable import MOST, ReadTable, Suspect
 from cellmend.table.relations.blame import Blame, blame
-from cellmend.table.relations.breaks import CLEARLY, Breaks, chance_of_error
+from cellmend.table.relations.breaks import CLEARLY, DATES, Breaks, chance_of_error
 from cellmend.table.relations.formulas import ORDER, Columns, Formula
 from cellmend.table.relations.quantities import Quantity, learn_quantities, numbers_of, writer
 from cellmend.table.relations.search import find_formulas, find_orders
@@ -43,9 +43,15 @@ class Arithmetic:
         """The rows that clearly break it, or miss it by so many times what it allows."""
         values = {name: numbers_of(table, name) for name in self.columns}
         rows = np.flatnonzero(self.formula.misses(values) > times * self.formula.slack(values))
-        tells = len(self.formula.parts) > 1
-        chances = np.full(len(rows), chance_of_error(1 - self.support) if tells else 0.0)
-        return Breaks(rows, chances, partial(self._say, table, values))
+        return Breaks(rows, np.full(len(rows), self._chance), partial(self._say, table, values))
+
+    @property
+    def _chance(self) -> float:
+        """That a row that breaks it holds an error, by the share of such rows alone; 0 if that does not tell."""
+        if len(self.formula.parts) > 1:
+            return chance_of_error(1 - self.support)
+        is_timed = self.formula.form == ORDER and self.quantities[0].is_date
+        return chance_of_error(1 - self.support, DATES) if is_timed else 0.0
 
     def _say(self, table: ReadTable, values: Columns, row: int) -> str:
         """What a row has, and what the formula says."""

@@ -44,7 +44,7 @@ def code_column(table: ReadTable, name: str) -> Coded:
 def codes_among(table: ReadTable, name: str, values: Sequence[Value]) -> Codes:
     """Which of these values each row holds, (N,); nothing is said of a column that comes in another type."""
     cells = _mended(table, name)
-    if any(isinstance(value, str) != pa.types.is_string(cells.type) for value in values):
+    if values and isinstance(values[0], str) != pa.types.is_string(cells.type):  # all values are of one type
         return np.full(len(cells), NONE, dtype=np.int64)
     known = pa.array(values, cells.type)
     found = pc.fill_null(pc.index_in(cells, value_set=known, skip_nulls=True), UNKNOWN)

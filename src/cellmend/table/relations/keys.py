@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import zeta
 from scipy.stats import poisson
 
+from cellmend.table.dates import Dates
 from cellmend.table.priors import BY_FAR, ENOUGH, FEW, MOST_KEPT, NEARLY_ALL, RARE, USUAL
 from cellmend.table.readtable import LEAST_TOLD, SURE, ReadTable, Suspect, Violation
 from cellmend.table.relations.breaks import chance_of_error
@@ -27,6 +28,7 @@ SAME_THING = 0.25  # that rows with the same value agree elsewhere, beyond chanc
 NEIGHBOURS = 5  # rows before, and as many after, that tell where a count was
 SORTED_AGAIN = 0.75  # of the rows that are out of order follow each other in order all the same
 TELLING = 0.01  # chance that two rows have the same value in a column that tells rows apart
+FIRST = 18 / 19  # of first columns of codes name rows: 17 of 17 public tables that are not counted, by Laplace's rule
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Key:
     owners: frozenset[str]  # digests of rows that one of them belongs to, where the order of rows tells
     support: float
     counted: Mapping[str, str] = field(default_factory=dict)  # what was meant, by digests of rows, if rows are counted
-    by_design: float = 0.0  # chance that values are counted off, so that none stands twice by chance or by right
+    by_design: float = 0.0  # chance that values name rows, so that none stands twice by chance or by right
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,8 +70,8 @@ class Key:
         return [each for each in groups if len(each) > 1 and not (is_sorted and (np.diff(each) == 1).all())]
 
     def violations(self, table: ReadTable) -> list[Violation]:
-        """Of each value that stands more than once, if values are counted off, the rows out of order, or all: one at
-        least has it by mistake."""
+        """Of each value that stands more than once, if values name rows, the rows out of order, or all: one at least
+        has it by mistake."""
         copies, place = self.copies(table) if self.by_design else [], table.names.index(self.column)
         chance = self.by_design * chance_of_error(sum(len(rows) - 1 for rows in copies) / table.rows) if copies else 0.0
         ordered = _in_order(code_column(table, self.column)) if copies else None
@@ -117,7 +119,7 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
     copied, ordered = _copied(counts), _in_order(column)
     if ordered is not None:
         copied = np.where(np.bincount(codes[(codes >= 0) & ~ordered], minlength=len(counts)) > 0, SURE, copied)
-    copied, by_design = copied[repeated], _by_design(column)
+    copied, by_design = copied[repeated], _by_design(column, names_rows=_may_name_rows(column.name, table))
     twice = repeated if by_design else repeated[copied > 0]
     if len(twice) and _agree_elsewhere(column, coded, twice) > SAME_THING:
         copied, by_design = np.zeros(len(repeated)), 0.0
@@ -140,11 +142,17 @@ def _learn(column: Coded, coded: Sequence[Coded], table: ReadTable) -> Key | Non
     )
 
 
-def _by_design(column: Coded) -> float:
-    """Chance that the values of a column are counted off, so that each should stand once.
+def _may_name_rows(name: str, table: ReadTable) -> bool:
+    """Is it the first column? But days may come twice there."""
+    return name == table.names[0] and not isinstance(table.notations.get(name), Dates)
+
+
+def _by_design(column: Coded, *, names_rows: bool = False) -> float:
+    """Chance that the values of a column name rows, so that each should stand once.
 
     Drawn at random from the numbers between the least and the largest, some would stand twice. If far fewer do, it is
-    no chance that they differ. Texts count if all are the same but for their digits; 0 if that cannot be told.
+    no chance that they differ: they are counted off. Where codes mostly name rows (`names_rows`) they may be drawn.
+    Texts count if all are the same but for their digits; 0 if that cannot be told.
 
     >>> def ids(numbers: list[int]) -> Coded:
     ...     values, codes = np.unique(numbers, return_inverse=True)
@@ -158,7 +166,7 @@ def _by_design(column: Coded) -> float:
     span, rows = max(numbers) - min(numbers) + 1, int(column.counts.sum())
     by_chance = rows + span * math.expm1(rows * math.log1p(-1 / span))  # rows with a number that stood before
     chance = float(poisson.cdf(rows - len(numbers), by_chance))
-    return 1 - chance if chance < RARE else 0.0
+    return max(1 - chance if chance < RARE else 0.0, FIRST if names_rows else 0.0)
 
 
 def _numbers_of(values: Sequence[Value]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ class Ruled:
     columns: tuple[str, ...]
     rows: tuple[int, ...]
     sure: bool = False  # does a person say so?
+    say: Callable[[int], str] | None = None  # what contradicts what in a row that breaks it, if that can be told
 
 
 @np.errstate(all="ignore")  # the largest numbers overflow and then agree with nothing
@@ -36,16 +37,18 @@ def ruled_rows(relations: Sequence[Relation], sure: Sequence[Stated], table: Rea
     own = [Ruled(e.words(), e.columns, tuple(sorted(by_rule[e.words()])), sure=True) for e in sure]
     shown = [each for each in without_sure(relations, by_rule) if set(each.columns) <= set(table.names)]
     shown = [each for each in shown if not isinstance(each, Key) or each.is_rule]
-    return own + [Ruled(each.words(), tuple(each.columns), _broken_by(each, table)) for each in shown]
+    return own + [_shown(each, table) for each in shown]
 
 
-def _broken_by(relation: Relation, table: ReadTable) -> tuple[int, ...]:
-    """The rows that break a relation as they stand, misspelled or not."""
-    as_it_stands = replace(table, suspects=())
+def _shown(relation: Relation, table: ReadTable) -> Ruled:
+    """A relation, and the rows that break it as they stand, misspelled or not."""
+    as_it_stands, columns = replace(table, suspects=()), tuple(relation.columns)
     if isinstance(relation, Arithmetic | Dependency):
-        return tuple(relation.breaks(as_it_stands).rows.tolist())
+        breaks = relation.breaks(as_it_stands)
+        return Ruled(relation.words(), columns, tuple(breaks.rows.tolist()), say=breaks.say)
     if isinstance(relation, Key):
-        return tuple(sorted(row for rows in relation.copies(as_it_stands) for row in rows.tolist()))
-    places = {table.names.index(name) for name in relation.columns}
-    found = {each.row for each in table.suspects if each.cause == relation.kind and each.column in places}
-    return tuple(sorted(found))
+        rows = {row for copies in relation.copies(as_it_stands) for row in copies.tolist()}
+    else:
+        places = {table.names.index(name) for name in columns}
+        rows = {each.row for each in table.suspects if each.cause == relation.kind and each.column in places}
+    return Ruled(relation.words(), columns, tuple(sorted(rows)))

@@ -54,10 +54,12 @@ class Series:
             if known.sum() >= max(TEN, MOSTLY * len(rows)):
                 # Gaps are bridged, or neighbours far apart would be taken for the next ones.
                 whole = np.interp(np.arange(len(rows)), np.flatnonzero(known), held[known])
-                for at, chance, meant, why in odd_cells(whole, self.signal, self.quantity.unit):
-                    if known[at]:
-                        row, texts = int(rows[at]), () if np.isnan(meant) else (write(meant),)
-                        found.append(Suspect(row, place, chance, texts, f"{table.said(place, row)}{why}", self.kind))
+                for odd in odd_cells(whole, self.signal, self.quantity.unit):
+                    if known[odd.cell]:
+                        row, texts = int(rows[odd.cell]), () if np.isnan(odd.meant) else (write(odd.meant),)
+                        why = odd.why.format(" and ".join(map(write, odd.beside)))
+                        said = f"{table.said(place, row)}{why}"
+                        found.append(Suspect(row, place, odd.suspicion, texts, said, self.kind))
         return found
 
     def words(self) -> str:

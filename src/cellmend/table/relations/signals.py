@@ -49,7 +49,8 @@ class Odd(NamedTuple):
     cell: int
     suspicion: float
     meant: float  # NaN where nothing tells
-    why: str  # the rest of a sentence that says what it is
+    why: str  # the rest of a sentence that says what it is; {} are the neighbours
+    beside: tuple[float, ...] = ()  # its neighbours, if they are named
 
 
 def learn_signal(pieces: list[Floats], unit: float) -> Signal:
@@ -120,13 +121,13 @@ def spikes(x: Floats, signal: Signal) -> list[Odd]:
     cells = cells[: 0 if (chance[cells] < UNLIKELY).sum() > FEW * len(x) else None]
     meant = _between(x, cells)
     return [
-        Odd(cell, 1 - float(chance[cell]), float(meant[cell]), f", far from its neighbours {_beside(x, cell)}")
+        Odd(cell, 1 - float(chance[cell]), float(meant[cell]), ", far from its neighbours {}", _beside(x, cell))
         for cell in cells.tolist()
     ]
 
 
-def _beside(x: Floats, cell: int) -> str:
-    return " and ".join(f"{x[at]:.6g}" for at in (cell - 1, cell + 1) if 0 <= at < len(x))
+def _beside(x: Floats, cell: int) -> tuple[float, ...]:
+    return tuple(float(x[at]) for at in (cell - 1, cell + 1) if 0 <= at < len(x))
 
 
 def _between(x: Floats, cells: Ints) -> Floats:
@@ -258,6 +259,6 @@ def fallen(x: Floats, signal: Signal) -> list[Odd]:
     cells = np.flatnonzero(inner & (before <= after) & ((up < before) | (up > after)))
     meant = _between(x, cells)
     return [
-        Odd(cell, SURE, float(meant[cell]), f" between {_beside(x, cell)}, where it goes in one direction only")
+        Odd(cell, SURE, float(meant[cell]), " between {}, where it goes in one direction only", _beside(x, cell))
         for cell in cells.tolist()
     ]
