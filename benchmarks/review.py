@@ -36,6 +36,17 @@ from cellmend.files.origin import Origin
 
 WRITERS = {"parquet": pa.parquet.write_table, "csv": pa.csv.write_csv}
 DECISIONS = 200
+MANY_ASKED = (
+    "groups",
+    "groups?only=number_3",
+    "groups?text=99",
+    "values?column=place_2",
+    "values?column=number_2",
+    "values?column=id&text=99",
+    "clusters?column=place_2",
+    "preview?column=place_2&find=town&put=city",
+    "rows?within=place_2&holds=town+007",
+)
 
 
 def made_up(rows: int) -> pa.Table:
@@ -134,6 +145,7 @@ def measure(folder: Path, open_page: Callable[[str], str]) -> None:
                 answered.append(time.perf_counter() - start)
             slow = 1000 * np.quantile(answered[:DECISIONS], [0.5, 0.95, 1])
             tell("a decision: median {:.1f} ms, 95 % within {:.1f} ms, at most {:.1f} ms".format(*slow))
+            many(url)
             for what in (
                 "queue?count=20",
                 "queue?count=20",
@@ -147,6 +159,37 @@ def measure(folder: Path, open_page: Callable[[str], str]) -> None:
             tell(f"memory at most {memory(server.pid):.2f} GB")
         finally:
             server.terminate()
+
+
+def many(url: str) -> None:
+    """Decide about many cells at once, a line, a group, a value and a pattern, each followed by its undo."""
+    while ask(url, "pulse")["learning"]["is_running"]:  # the model is read beside: that is what decisions above show
+        time.sleep(0.5)
+    listed = ask(url, "groups")
+    group = listed["groups"][0]
+    line, edit = group["lines"][0], {"column": "place_3", "values": ["town 007"], "repair": "town 008"}
+    count = ask(url, "values?column=place_3&text=town+007")["cells"]
+    pattern = {"column": "place_4", "find": "town 00", "put": "town 10"}
+    deeds: list[tuple[str, str, dict[str, Any]]] = [
+        ("a line", "group", {"picks": [{"group": group["place"], "line": line["place"]}], "count": line["repaired"]}),
+        ("a group", "group", {"picks": [{"group": group["place"]}], "count": group["repaired"]}),
+        ("a value", "replace", {"edits": [edit], "count": count}),
+        ("a pattern", "transform", {**pattern, "count": ask(url, "preview?column=place_4&find=town+00")["cells"]}),
+    ]
+    for words, name, deed in deeds:
+        start = time.perf_counter()
+        done = ask(url, name, deed | {"verdict": "wrong", "insist": True})
+        tell(f"{words}: {done['cells']:,} cells in {1000 * (time.perf_counter() - start):.0f} ms")
+        start = time.perf_counter()
+        ask(url, "undo", {"step": done["step"]})
+        tell(f"  undone in {1000 * (time.perf_counter() - start):.0f} ms")
+    for what in MANY_ASKED:
+        answered = []
+        for _ in range(2):
+            start = time.perf_counter()
+            ask(url, what)
+            answered.append(f"{1000 * (time.perf_counter() - start):.0f} ms")
+        tell(f"{what}: {', then '.join(answered)}")
 
 
 def tell(sentence: str) -> None:

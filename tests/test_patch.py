@@ -12,7 +12,20 @@ from cellmend.cli import app
 from cellmend.decisions.decision import Decision
 from cellmend.errors import PatchError
 from cellmend.files.formats import read_file
-from cellmend.patch import Fix, fitting, fixes_of, key_of, read_patch, typed, with_fixes, write_fixed, write_patch
+from cellmend.patch import (
+    Fix,
+    Replacement,
+    fitting,
+    fixes_of,
+    key_of,
+    read_patch,
+    recipe_of,
+    replacing,
+    typed,
+    with_fixes,
+    write_fixed,
+    write_patch,
+)
 
 CSV = b'id;city;"size"\r\nA1;"Ulmm"; 1.50 \r\nA2;Bonn;007\r\n'
 
@@ -174,3 +187,41 @@ def test_empty_text_and_nothing_are_the_same_old_value() -> None:
 
 def test_text_stays_text() -> None:
     assert typed("007", pa.field("zip", pa.string())) == "007"
+
+
+# ---------------------------------------------------------------- recipes
+
+
+def test_a_recipe_replaces_values_wherever_they_stand_and_single_cells_before_them(tmp_path: Path) -> None:
+    table = tmp_path / "towns.csv"
+    table.write_bytes(b"id,city\nA1,Koeln\nA2,Koeln\nA3,Bonn\nA4,koeln\n")
+    fixes = [Replacement("city", "Koeln", "Köln"), Fix(1, "city", "Koeln", "Kehl", ("id", "A2"))]
+    write_patch(tmp_path / "recipe.jsonl", fixes)
+    assert read_patch(tmp_path / "recipe.jsonl") == fixes
+    code, said = run("apply", tmp_path / "recipe.jsonl", table, "-o", tmp_path / "out.csv")
+    assert code == 0, said
+    assert (tmp_path / "out.csv").read_text("utf-8") == "id,city\nA1,Köln\nA2,Kehl\nA3,Bonn\nA4,koeln\n"
+
+
+def test_a_value_that_no_longer_stands_there_is_no_trouble(table: Path, tmp_path: Path) -> None:
+    write_patch(tmp_path / "recipe.jsonl", [Replacement("city", "Kjøln", "Köln"), Replacement("street", "x", "y")])
+    code, said = run("apply", tmp_path / "recipe.jsonl", table, "-o", tmp_path / "out.csv")
+    assert code == 0, said
+    assert (tmp_path / "out.csv").read_bytes() == CSV
+
+
+@pytest.mark.parametrize("held", [[5.0, None, 5.0], ["5", "", None]])
+def test_numbers_and_gaps_are_replaced_too(held: list[object]) -> None:
+    found = replacing([Replacement("x", "5", "6"), Replacement("x", "", "7")], pa.table({"x": held}))
+    assert {(fix.row, fix.new) for fix in found} == {
+        (row, "6" if value in (5.0, "5") else "7") for row, value in enumerate(held)
+    }
+
+
+def test_a_value_counts_as_replaced_only_where_all_its_cells_were_repaired_alike() -> None:
+    table = pa.table({"city": ["a", "a", "b", "b", "c", "c", "c", "d"]})
+    news = {0: "x", 1: "x", 2: "y", 3: "z", 4: "x", 5: "x", 7: "x"}
+    fixes = [Fix(row, "city", table["city"][row].as_py(), new) for row, new in news.items()]
+    replaced, single = recipe_of(fixes, table)
+    assert replaced == [Replacement("city", "a", "x")]
+    assert [fix.row for fix in single] == [2, 3, 4, 5, 7]

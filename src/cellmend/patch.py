@@ -1,4 +1,7 @@
-"""A patch: accepted repairs of cells, to be put on this table or on a newer copy of it, and nothing else changed."""
+"""A patch: accepted repairs of cells, to be put on this table or on a newer copy of it, and nothing else changed.
+
+A recipe is a patch that may also replace values wherever they stand in a column.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,15 @@ class Fix:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """All cells of a column that hold one text shall hold another one."""
+
+    column: str
+    old: str  # "": the cells are empty
+    new: str
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A fix that was not made, and why."""
 
@@ -70,6 +82,41 @@ def fixes_of(decisions: Iterable[Decision], table: pa.Table) -> list[Fix]:
     ]
 
 
+def recipe_of(fixes: Sequence[Fix], table: pa.Table) -> tuple[list[Replacement], list[Fix]]:
+    """What was done to values, and what to single cells: a value was replaced if it stood in several cells and all of
+    them were repaired alike.
+
+    >>> table = pa.table({"city": ["Koeln", "Koeln", "Bonn", "Bonn"]})
+    >>> fixes = [Fix(0, "city", "Koeln", "Köln"), Fix(1, "city", "Koeln", "Köln"), Fix(2, "city", "Bonn", "Ulm")]
+    >>> replaced, single = recipe_of(fixes, table)
+    >>> replaced, [fix.row for fix in single]
+    ([Replacement(column='city', old='Koeln', new='Köln')], [2])
+    """
+    meant: dict[tuple[str, str], set[str]] = {}
+    repaired = Counter((fix.column, fix.old or "") for fix in fixes)
+    for fix in fixes:
+        meant.setdefault((fix.column, fix.old or ""), set()).add(fix.new)
+    standing = {name: _counts(table[name], {old for own, old in repaired if own == name}) for name, _ in repaired}
+    replaced = {
+        (name, old)
+        for (name, old), count in repaired.items()
+        if count > 1 and count == standing[name][old] and len(meant[name, old]) == 1
+    }
+    single = [fix for fix in fixes if (fix.column, fix.old or "") not in replaced]
+    return [Replacement(name, old, min(meant[name, old])) for name, old in repaired if (name, old) in replaced], single
+
+
+def _counts(column: pa.ChunkedArray, wanted: set[str]) -> Counter[str]:
+    """In how many cells each of these texts stands."""
+    found = pc.value_counts(column)
+    texts = zip(map(as_text, found.field("values").to_pylist()), found.field("counts").to_pylist(), strict=True)
+    counts = Counter[str]()
+    for text, count in texts:
+        if text in wanted:
+            counts[text] += count
+    return counts
+
+
 def key_of(table: pa.Table, *, besides: Iterable[str] = ()) -> str | None:
     """The first column that tells rows apart, one named as identifiers are before others; None if there is none.
 
@@ -91,20 +138,22 @@ def _tells_apart(values: pa.ChunkedArray) -> bool:
 # ---------------------------------------------------------------- as a file
 
 
-def write_patch(path: Path, fixes: Iterable[Fix]) -> None:
-    """One JSON object a line, for each fix."""
+def write_patch(path: Path, fixes: Iterable[Fix | Replacement]) -> None:
+    """One JSON object a line, for each fix; those without a row replace a value wherever it stands."""
     lines = (json.dumps({k: v for k, v in asdict(fix).items() if v is not None}, ensure_ascii=False) for fix in fixes)
     with whole_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def read_patch(path: Path) -> list[Fix]:
-    """The fixes of a file that `write_patch` wrote."""
+def read_patch(path: Path) -> list[Fix | Replacement]:
+    """What stands in a file that `write_patch` wrote."""
     return [_fix(entry, where) for where, entry in RECORDS.read(path.read_bytes(), path.name)]
 
 
-def _fix(entry: dict[str, Any], where: str) -> Fix:
+def _fix(entry: dict[str, Any], where: str) -> Fix | Replacement:
     try:
+        if entry.keys() == {"column", "old", "new"} and all(isinstance(each, str) for each in entry.values()):
+            return Replacement(**entry)
         key = entry.pop("key", None)
         fix = Fix(old=entry.pop("old", None), key=None if key is None else (str(key[0]), str(key[1])), **entry)
         texts = (fix.column, fix.new, fix.old or "")
@@ -129,7 +178,11 @@ class Applied:
 
 def apply_patch(patch: Path, source: TableFile, path: Path) -> Applied:
     """Write a copy of a table with the fixes of a patch whose cells still hold the old values, if there are any."""
-    fixes, refused = fitting(read_patch(patch), source.table)
+    read = read_patch(patch)
+    fixes, refused = fitting([each for each in read if isinstance(each, Fix)], source.table)
+    taken = {(fix.row, fix.column) for fix in fixes}
+    wherever = replacing([each for each in read if isinstance(each, Replacement)], source.table)
+    fixes += [fix for fix in wherever if (fix.row, fix.column) not in taken]  # what was said of a cell goes first
     if refused and not fixes:
         return Applied(None, 0, refused)
     write_fixed(source, path, fixes)
@@ -157,6 +210,32 @@ def fitting(fixes: Sequence[Fix], table: pa.Table) -> tuple[list[Fix], list[Refu
         elif held != fix.new:
             refused.append(Refusal(fix, f"it should hold {fix.old or ''!r} and holds {held!r}"))
     return fit, refused
+
+
+def replacing(replacements: Sequence[Replacement], table: pa.Table) -> list[Fix]:
+    """The cells that hold a text which is to be replaced; none of a column that the table does not have.
+
+    >>> replacing([Replacement("city", "Koeln", "Köln")], pa.table({"city": ["Bonn", "Koeln"]}))
+    [Fix(row=1, column='city', old='Koeln', new='Köln', key=None)]
+    """
+    meant: dict[str, dict[str, str]] = {}
+    for each in replacements:
+        if each.column in table.column_names:
+            typed(each.new, table.schema.field(each.column))
+            meant.setdefault(each.column, {})[each.old] = each.new
+    return [fix for name, own in meant.items() for fix in _replaced_in(table[name], name, own)]
+
+
+def _replaced_in(column: pa.ChunkedArray, name: str, meant: dict[str, str]) -> list[Fix]:
+    coded = pc.dictionary_encode(column, null_encoding="encode") if not pa.types.is_dictionary(column.type) else column
+    whole = coded.combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    texts = [as_text(each) for each in whole.dictionary.to_pylist()]
+    places = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    is_old = np.array([text in meant for text in texts] + ["" in meant])  # the last: missing, in a coded column
+    rows = np.flatnonzero(is_old[places])
+    olds = ["" if places[row] < 0 else texts[places[row]] for row in rows.tolist()]
+    return [Fix(row, name, old, meant[old]) for row, old in zip(rows.tolist(), olds, strict=True)]
 
 
 def _places(table: pa.Table, key: str, fixes: Sequence[Fix]) -> dict[str, list[int]]:

@@ -66,8 +66,10 @@ def test_a_rewriting_of_few_among_many_other_values_is_no_line() -> None:
 
 
 def test_the_rewriting_that_describes_most_is_chosen() -> None:
-    towns = [("Bend OR", "Bend"), ("Gary IN", "Gary"), ("Reno NV", "Reno"), ("Waco TX", "Waco")]
-    assert rewritings(*towns) == [("the last word taken away", 4)]
+    towns = ["Bend OR", "Salem OR", "Eugene OR", "Gary IN", "Reno NV", "Waco TX"]
+    pairs = [(town, town.rpartition(" ")[0]) for town in towns]
+    assert rewritings(*pairs[:3]) == [("‘ OR’ taken away at the end", 3)]
+    assert rewritings(*pairs) == [("the last word taken away", 6)]
 
 
 def test_of_thousands_of_values_a_rewriting_is_found_too() -> None:

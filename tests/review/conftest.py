@@ -164,8 +164,11 @@ def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterato
 
 
 def opened(page: Any, address: str) -> Any:
-    page.goto(address)
+    """The page, with one cell after another."""
+    page.goto(address.partition("#")[0])
     page.wait_for_selector("html[data-ready]")
+    view(page, "Decide")
+    page.locator("#card h3").wait_for()
     return page
 
 

@@ -121,7 +121,7 @@ def test_an_export_takes_no_place_to_write_to(client: Client, review: Review, tm
     before = {each.name for each in review.results.folder.iterdir()}
     assert client.post("/api/export", json=asked, headers=OWN).status_code == 200
     new = {each.name for each in review.results.folder.iterdir()} - before
-    assert new == {"reviewed.csv", "patch.jsonl"}
+    assert new == {"reviewed.csv", "patch.jsonl", "recipe.jsonl"}
     assert not (tmp_path / "evil").exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +17,7 @@ from cellmend.table.values import as_text
 
 RIGHT, WRONG, UNDO = "right", "wrong", "undo"
 VERDICTS = (RIGHT, WRONG, UNDO)
+ENCODER = json.JSONEncoder(ensure_ascii=False)  # one for all lines, of which a step may have many thousands
 RECORDS = Records("decision", '{"row": 3, "column": "city", "value": "Ulm", "verdict": "right"}', DecisionError)
 
 
@@ -74,11 +75,8 @@ class Decision:
 
     def to_line(self) -> str:
         """As JSON, without a repair if none is known."""
-        entry = asdict(self)
-        for name in ("repair", "edited"):
-            if entry[name] is None:
-                del entry[name]
-        return json.dumps(entry, ensure_ascii=False)
+        known = {name: own for name, own in vars(self).items() if own is not None or name not in ("repair", "edited")}
+        return ENCODER.encode(known)
 
 
 def _is_whole(row: Any) -> bool:

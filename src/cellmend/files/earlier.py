@@ -10,8 +10,9 @@ from cellmend.errors import FileError
 from cellmend.files.origin import NAME, Origin
 from cellmend.files.results import FINDINGS, MODEL
 
-DECISIONS, COLUMNS, LEARNED, PATCH = "decisions.jsonl", "columns.json", "learned", "patch.jsonl"  # of a review
-REVIEW = (DECISIONS, COLUMNS, LEARNED, PATCH)
+DECISIONS, COLUMNS, LEARNED = "decisions.jsonl", "columns.json", "learned"  # of a review
+PATCH, RECIPE = "patch.jsonl", "recipe.jsonl"
+REVIEW = (DECISIONS, COLUMNS, LEARNED, PATCH, RECIPE)
 COPIES = ("reviewed", "repaired", "original")  # how names of copies of the table begin
 PLACE = "earlier"  # how the name of the folder for them begins
 

@@ -326,7 +326,7 @@ def verdict_of(asked: Mapping[str, Any]) -> str:
 
 def filter_of(asked: Mapping[str, Any]) -> Filter:
     """Which rows or cells are wanted."""
-    words = {name: str(asked.get(name, "")) for name in ("cause", "state", "text", "rule")}
+    words = {name: str(asked.get(name, "")) for name in ("cause", "state", "text", "rule", "within", "holds")}
     try:
         least = float(asked.get("least") or 0)
     except ValueError:

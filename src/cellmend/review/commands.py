@@ -47,7 +47,7 @@ def open_review(folder: Path, table: str | None, port: int, *, ready: Callable[[
 
 @with_groups
 def apply(
-    patch: Annotated[Path, typer.Argument(help="patch.jsonl, as the review page exports it.")],
+    patch: Annotated[Path, typer.Argument(help="patch.jsonl or recipe.jsonl, as the review page exports it.")],
     table: TableArgument,
     *,
     output: Annotated[

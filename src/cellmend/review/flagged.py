@@ -18,6 +18,7 @@ from cellmend.errors import FileError
 from cellmend.files.folders import open_parts
 from cellmend.files.guarded import read_guarded
 from cellmend.files.results import FINDINGS
+from cellmend.findings.groups import Group, grouped
 from cellmend.review.ledger import Cell
 from cellmend.table.causes.named import UNLIKE_ROW
 
@@ -86,6 +87,20 @@ class Flagged:
     def rows(self) -> NDArray[np.int64]:
         """(F,) the row of each."""
         return np.array([flag.row for flag in self.flags], dtype=np.int64)
+
+    @cached_property
+    def groups(self) -> Sequence[Group[Flag]]:
+        """By column and cause, the largest first."""
+        return grouped(self.flags)
+
+    @cached_property
+    def proposals(self) -> Mapping[str, Mapping[str, str]]:
+        """For each column, the repair that is proposed most often for each value."""
+        counts = Counter((flag.column, flag.value, flag.repair) for flag in self.flags if flag.repair is not None)
+        found: dict[str, dict[str, str]] = {}
+        for column, value, repair in sorted(counts, key=lambda own: -counts[own]):
+            found.setdefault(column, {}).setdefault(value, repair)
+        return found
 
     def get(self, cell: Cell) -> Flag | None:
         """What is said of a cell, if it is flagged."""
@@ -156,7 +171,7 @@ def flag_of(line: Mapping[str, Any]) -> Flag:
         high=_end(line.get("high")),
         reason=line["reason"],
         cause=line.get("cause") or UNLIKE_ROW,  # none in findings of before
-        repair_probability=float(line.get("repair_probability") or 0.0),
+        repair_probability=float(line.get("repair_probability") or 0),
     )
 
 

@@ -58,6 +58,11 @@ class Ledger:
         return list(self._held.values())
 
     @property
+    def steps(self) -> Sequence[Step]:
+        """All that was done and not undone, the last step at the end."""
+        return tuple(self._steps)
+
+    @property
     def last(self) -> Step | None:
         """What would be undone next."""
         return self._steps[-1] if self._steps else None
@@ -86,6 +91,11 @@ class Ledger:
                 raise _conflict(each.cell, before)
         return self._take({each.cell: each for each in new}) if new else None
 
+    def decide_all(self, decisions: Sequence[Decision], what: str) -> Step | None:
+        """As `decide`, but in place of whatever stands: the caller has looked at that. `what` names the step."""
+        new = {each.cell: each for each in decisions if self._held.get(each.cell) != each}
+        return self._take(new, what) if new else None
+
     def undo(self, number: int) -> bool:
         """Take back a step, if it is the last one; a step that was taken back already is left."""
         if self.last is None or self.last.number != number:
@@ -107,10 +117,10 @@ class Ledger:
         self._steps.append(Step(self.version, what, wishes=wishes))
         return self._steps[-1]
 
-    def _take(self, new: Mapping[Cell, Decision | None]) -> Step:
+    def _take(self, new: Mapping[Cell, Decision | None], what: str = "") -> Step:
         before = {cell: self._held.get(cell) for cell in new}
         self._write(new)
-        step = Step(self.version, _named(list(new)), before)
+        step = Step(self.version, what or _named(list(new)), before)
         self._steps.append(step)
         return step
 

@@ -91,7 +91,7 @@ class Limits:
         if self.levels is not None:
             forbidden |= ~pc.is_in(texts, pa.array(self.levels, pa.string())).to_numpy(zero_copy_only=False)
         if self.pattern is not None:
-            forbidden |= ~_matches(texts, self.pattern)
+            forbidden |= ~matching(texts, rf"\A(?:{self.pattern})\z", self.pattern)
         is_empty = pc.fill_null(pc.equal(texts, ""), True).to_numpy(zero_copy_only=False)
         return forbidden & ~is_empty
 
@@ -117,9 +117,10 @@ def _date(given: Any, name: str) -> str | None:
         raise SettingError(f"The {name} value must be a date such as 2024-01-31; it is {given!r}.") from None
 
 
-def _matches(texts: Values, pattern: str) -> NDArray[np.bool_]:
+def matching(texts: Values, searched: str, pattern: str) -> NDArray[np.bool_]:
+    """Which texts a regular expression finds something in; `pattern` is what the person typed of it."""
     try:  # RE2, whose time is bounded whatever the pattern
-        found = pc.match_substring_regex(texts, rf"\A(?:{pattern})\z")
+        found = pc.match_substring_regex(texts, searched)
     except pa.ArrowInvalid:
         raise SettingError(f"A pattern must be a regular expression; {pattern!r} is none.") from None
     return pc.fill_null(found, False).to_numpy(zero_copy_only=False)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellmend.errors import FileError, SettingError
-from cellmend.files.earlier import COLUMNS, DECISIONS, PATCH
+from cellmend.files.earlier import COLUMNS, DECISIONS, PATCH, RECIPE
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
 from cellmend.files.results import MODEL
@@ -27,7 +27,13 @@ class Results:
         self.learned = self.learnings.current
         self.reviewed = folder / f"reviewed{source.suffix}"  # the table with accepted repairs only
         self.patch = folder / PATCH  # the accepted repairs, to be put on another copy of the table
-        self.exported = {"table": self.reviewed, "patch": self.patch, "decisions": self.decisions}  # by an export
+        self.recipe = folder / RECIPE  # the same for another table: values that were replaced, and single cells
+        self.exported = {
+            "table": self.reviewed,
+            "patch": self.patch,
+            "recipe": self.recipe,
+            "decisions": self.decisions,
+        }  # by an export
 
     def read_flagged(self) -> Flagged:
         """The flagged cells, as they are since decisions were last learned from."""

@@ -15,8 +15,11 @@ import pyarrow as pa
 
 from cellmend.decisions.decision import RIGHT, WRONG, Decision
 from cellmend.errors import DecisionError, PatchError
-from cellmend.patch import Fix, fixes_of, typed, write_fixed, write_patch
+from cellmend.patch import Fix, fixes_of, recipe_of, typed, write_fixed, write_patch
+from cellmend.review.clusters import Pair, similar
+from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
+from cellmend.review.groups import OpenGroup, all_groups, open_groups
 from cellmend.review.ledger import Cell, ConflictError, Ledger, Step, state_of
 from cellmend.review.limits import CAUSE, CONFIRMED, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
@@ -25,12 +28,14 @@ from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, tex
 from cellmend.review.teaching import Levels, Teacher
 from cellmend.review.witnesses import Witness
 from cellmend.table.texts import Notation
+from cellmend.table.values import family
 
 if TYPE_CHECKING:
     from cellmend.review.rulebook import RuleBook
 
 KEPT_FILTERS = 8  # whose rows are remembered
 BETWEEN = " · "  # what names a row
+KEPT_COLUMNS = 4  # whose values after edits are remembered
 STATES = ("open", "kept", "accepted", "edited", "wrong")
 
 
@@ -53,10 +58,15 @@ class Review:
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
         self._tally: dict[str, int] = {}  # none: not counted yet
+        self._grouped: tuple[Flagged, list[OpenGroup]] = Flagged([]), []  # what is flagged, and its groups
         self._decided: Counter[Likeness] = Counter()  # flagged cells of each kind; counted with the tally
         self._decided_repairs: Counter[Likeness] = Counter()  # those of them with a repair
         self._flag_again()
         self._with_cells = lru_cache(KEPT_FILTERS)(self._rows_with_cells)
+        self._open_groups = lru_cache(KEPT_FILTERS)(self._groups_now)
+        self._original = lru_cache(self.table.num_columns)(lambda name: Values.of(self.table[name]))
+        self._similar = lru_cache(self.table.num_columns)(lambda name: similar(self.original(name)))
+        self._values = lru_cache(KEPT_COLUMNS)(self._values_now)
         self._holding = lru_cache(KEPT_FILTERS)(partial(rows_holding, self.table))  # searched without the lock
 
     @property
@@ -154,6 +164,36 @@ class Review:
         """Flagged cells like this one that nobody has decided yet, itself among them."""
         return [each for each in self.flagged.alike(flag, by) if self.ledger.of(each.cell) is None]
 
+    def groups(self, wanted: Filter) -> list[OpenGroup]:
+        """The open cells by column and cause, those that a filter keeps."""
+        with self.lock:
+            return self._open_groups(wanted, self.version)
+
+    def _groups_now(self, wanted: Filter, version: int) -> list[OpenGroup]:
+        if self._grouped[0] is not self.flagged:
+            self._grouped = self.flagged, all_groups(self.flagged)
+        return open_groups(self._grouped[1], self.ledger, wanted)
+
+    def original(self, name: str) -> Values:
+        """What a column held at first."""
+        self.check_column(name)
+        return self._original(name)
+
+    def similar(self, name: str) -> Sequence[Sequence[Pair]]:
+        """What may be spellings of the same thing in a column of text, as it was at first."""
+        self.check_column(name)
+        return self._similar(name) if family(self.table[name].type) == "text" else []
+
+    def values(self, name: str) -> Values:
+        """What a column holds now, repairs that were accepted or typed among it."""
+        self.original(name)  # worked out without the lock
+        with self.lock:
+            return self._values(name, self.ledger.version)
+
+    def _values_now(self, name: str, version: int) -> Values:
+        made = (each for each in self.ledger.standing if each.column == name and each.repair is not None)
+        return self._original(name).edited({each.row: each.repair or "" for each in made})
+
     def text(self, cell: Cell) -> str | None:
         return text_of(self.table, *cell)
 
@@ -177,6 +217,11 @@ class Review:
         row, column = cell
         if column not in self.places or not 0 <= row < self.table.num_rows:
             raise DecisionError(f"The table has no row {row} of {column!r}.")
+
+    def check_column(self, name: str) -> None:
+        """Refuse what is no column of the table."""
+        if name not in self.places:
+            raise DecisionError(f"The table has no column {name!r}.")
 
     # ------------------------------------------------------------ what is decided
 
@@ -240,6 +285,16 @@ class Review:
                 self._put(last.wishes)
             return self.ledger.undo(number)
 
+    def go_back(self, number: int, last: int) -> int:
+        """Undo all steps after this one, 0: all, and return how many; `last` is the last one that was shown."""
+        with self.lock:
+            later = [step.number for step in self.ledger.steps if step.number > number]
+            if later[-1:] != [last]:
+                raise ConflictError("Something else was done meanwhile; nothing is undone. Look at the steps again.")
+            for each in reversed(later):
+                self.undo(each)
+            return len(later)
+
     def withdraw(self, cell: Cell, *, seen: Decision | None) -> Step | None:
         """Take back what was decided about one cell."""
         with self.lock:
@@ -247,13 +302,16 @@ class Review:
 
     def check_edit(self, cell: Cell, text: str, *, insist: bool) -> None:
         """Refuse a text that cannot stand in its column, and, unless the person insists, one that never did."""
-        name, flag = cell[1], self.flagged.get(cell)
-        if flag is not None and text == flag.repair:
-            return
+        flag = self.flagged.get(cell)
+        if flag is None or text != flag.repair:
+            self.check_text(cell[1], text, insist=insist)
+            if text == "" and not insist and self.text(cell):
+                raise UnusualError(f"Nothing is typed. Save {cell[1]} of row {cell[0]} as empty?")
+
+    def check_text(self, name: str, text: str, *, insist: bool) -> None:
+        """Refuse a text that cannot stand in a column, and, unless the person insists, one that never did."""
         typed(text, self.table.schema.field(name))
         if text == "":
-            if not insist and self.text(cell):
-                raise UnusualError(f"Nothing is typed. Save {name} of row {cell[0]} as empty?")
             return
         self._check_reading(name, text)
         limits = self.wishes.limits.get(name)
@@ -263,7 +321,7 @@ class Review:
             raise UnusualError(f"{text!r} does not stand in {name} so far. Save it all the same?")
 
     def _check_reading(self, name: str, text: str) -> None:
-        known, notation = self.teacher.known, self._notation(name)
+        known, notation = self.teacher.known, self.notation(name)
         if known is None or notation is None or known.schema[name].kind in ("category", "ignore"):
             return
         numbers = self._numbers(name, text)
@@ -272,9 +330,9 @@ class Review:
 
     def _numbers(self, name: str, text: str) -> pa.Array | None:
         field = self.table.schema.field(name)
-        return numbers_of(pa.array([typed(text, field)], field.type), self._notation(name))
+        return numbers_of(pa.array([typed(text, field)], field.type), self.notation(name))
 
-    def _notation(self, name: str) -> Notation | None:
+    def notation(self, name: str) -> Notation | None:
         """How a column writes its values, once the model is read."""
         return self.teacher.known.notations.get(name) if self.teacher.known else None
 
@@ -291,9 +349,12 @@ class Review:
         found = [self._holding(wanted.text)] if wanted.text else []
         if wanted.rule:
             found.append(self.rulebook.broken_by(wanted.rule, self.wishes))
+        if wanted.within:
+            found.append(self.values(wanted.within).rows([wanted.holds] if wanted.holds else ["", None]))
         if wanted.asks_for_cells:
             with self.lock:
-                found.append(self._with_cells(replace(wanted, text="", rule=""), self.version))
+                about_cells = replace(wanted, text="", rule="", within="", holds="")
+                found.append(self._with_cells(about_cells, self.version))
         return reduce(np.intersect1d, found)
 
     def _rows_with_cells(self, wanted: Filter, version: int) -> Rows:
@@ -305,7 +366,8 @@ class Review:
         """The flagged or decided cell after, or before, another one, in the order of the table."""
         with self.lock:
             ordered = [(row, self.places[name]) for row, name in matching_cells(wanted, self.flagged, self.ledger)]
-        rows = self.rows(Filter(text=wanted.text, rule=wanted.rule))
+        within = Filter(text=wanted.text, rule=wanted.rule, within=wanted.within, holds=wanted.holds)
+        rows = self.rows(within)
         kept = None if rows is None else set(rows.tolist())
         here = cell[0], self.places.get(cell[1], -1)
         beyond = [each for each in ordered if (each < here if backwards else each > here)]
@@ -322,7 +384,7 @@ class Review:
             return None
         if name not in self._sketches:
             kind = self.wishes.kinds.get(name, known.schema[name].kind)
-            self._sketches[name] = sketch(self.table[name], self._notation(name), is_category=kind == "category")
+            self._sketches[name] = sketch(self.table[name], self.notation(name), is_category=kind == "category")
         return self._sketches[name]
 
     def picture(self, cell: Cell, repair: str | None) -> Picture | None:
@@ -406,8 +468,7 @@ class Review:
         return self._wish(lambda before: before.without_own(words), f"the rule “{words}”")
 
     def _set(self, name: str, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
-        if name not in self.places:
-            raise DecisionError(f"The table has no column {name!r}.")
+        self.check_column(name)
         return self._wish(change, what)
 
     def _wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
@@ -428,7 +489,7 @@ class Review:
     def _forbidden(self, name: str, limits: Limits) -> Iterator[Flag]:
         """The cells of a column that may not stand there."""
         column = self.table[name]
-        numbers = numbers_of(column, self._notation(name))
+        numbers = numbers_of(column, self.notation(name))
         texts = column.cast(pa.string(), safe=False)
         for row in np.flatnonzero(limits.forbids(texts, numbers)).tolist():
             before = self._found.get((row, name))
@@ -450,9 +511,11 @@ class Review:
     # ------------------------------------------------------------ what comes out
 
     def export(self) -> Sequence[Fix]:
-        """Write the table with accepted repairs only, and the patch; the decisions are there already."""
+        """Write the table with accepted repairs only, the patch and the recipe; the decisions are there already."""
         with self.lock:
             fixes = fixes_of(self.ledger.standing, self.table)
         write_fixed(self.results.source, self.results.reviewed, fixes)
         write_patch(self.results.patch, fixes)
+        replaced, single = recipe_of(fixes, self.table)
+        write_patch(self.results.recipe, [*replaced, *single])
         return fixes

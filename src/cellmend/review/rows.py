@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -31,6 +31,8 @@ class Filter:
     state: str = ""  # see `state_of`; "decided" for all but "open"
     text: str = ""
     rule: str = ""  # that the row breaks
+    within: str = ""  # a column that holds the text `holds` and nothing else
+    holds: str = ""
 
     @property
     def asks_for_cells(self) -> bool:
@@ -62,6 +64,20 @@ def text_of(table: pa.Table, row: int, name: str) -> str | None:
     """The text of a cell; None if it is missing."""
     value = table[name][row].as_py()
     return None if value is None else as_text(value)
+
+
+def texts_of(table: pa.Table, cells: Sequence[Cell]) -> list[str | None]:
+    """The whole texts of many cells; None for those that are missing.
+
+    >>> texts_of(pa.table({"n": [1, None], "city": ["Ulm", "Bonn"]}), [(1, "city"), (0, "n"), (1, "n")])
+    ['Bonn', '1', None]
+    """
+    by_column: dict[str, list[int]] = {}
+    for row, name in cells:
+        by_column.setdefault(name, []).append(row)
+    held = {name: iter(table[name].take(pa.array(rows)).to_pylist()) for name, rows in by_column.items()}
+    found = (next(held[name]) for _, name in cells)
+    return [None if value is None else as_text(value) for value in found]
 
 
 def texts(table: pa.Table, rows: Rows) -> list[list[str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import socket
 import threading
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp
 from cellmend.errors import CellmendError, DecisionError
 from cellmend.files.records import parsed
 from cellmend.review.answers import DEEDS, QUESTIONS, Answer, mapping
+from cellmend.review.answers_many import MANY_DEEDS, MANY_QUESTIONS
 from cellmend.review.answers_model import MODEL_DEEDS, MODEL_QUESTIONS
 from cellmend.review.guard import Guard
 from cellmend.review.ledger import ConflictError
@@ -36,8 +38,8 @@ NO_ACCESS = "/no_access.html"
 
 def application(review: Review, *, token: str, port: int) -> ASGIApp:
     """The page and what it asks, behind the guard."""
+    questions, deeds = QUESTIONS | MANY_QUESTIONS | MODEL_QUESTIONS, DEEDS | MANY_DEEDS | MODEL_DEEDS
     routes = [Route(path, _serving(asset)) for path, asset in {"/": ASSETS[PAGE], **ASSETS}.items()]
-    questions, deeds = QUESTIONS | MODEL_QUESTIONS, DEEDS | MODEL_DEEDS
     routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in questions.items()]
     routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in deeds.items()]
     routes += [Route(f"/api/export/{what}", _sending(path)) for what, path in review.results.exported.items()]
@@ -93,6 +95,7 @@ def _sending(path: Path) -> Callable[[Request], Response]:
 def serve(review: Review, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve until stopped; `ready` is called with the address once it listens. Port 0 is any that is free."""
     token = secrets.token_urlsafe(32)
+    gc.freeze()  # the table and what was found stay, and need not be looked through for garbage again and again
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))

@@ -111,7 +111,7 @@ function stopWaiting() {
 outbox.on("acknowledged", ({ name, cell, answer }) => {
   if (!answer.version) return;
   if (cell) acknowledged.set(outbox.keyOf(cell.flag), answer.version);
-  if (!cell || name === "bulk") newest = answer.version;
+  if (!cell || ["bulk", "repeat"].includes(name)) newest = answer.version;
   if (!byId("decide").hidden) fill();
 });
 

@@ -62,9 +62,16 @@ export function speak(sentence) {
   byId("spoken").textContent = sentence;
 }
 
+// Let a person choose one of these values, each with its words, or any; what was chosen stays.
+export function chooseFrom(select, entries, any = "any") {
+  const chosen = select.value;
+  select.replaceChildren(el("option", { value: "" }, any), ...entries.map(([value, words]) => el("option", { value }, words)));
+  select.value = chosen;
+}
+
 // Is a key being typed into something, so that it is no command?
 export function isTyping(event) {
-  return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog[open]");
+  return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input:not([type=checkbox]), select, textarea, dialog[open]");
 }
 
 export function openDialog(heading, ...children) {

@@ -2,37 +2,43 @@
 import { ask, download } from "./api.js";
 import * as columns from "./columns.js";
 import * as decide from "./decide.js";
+import * as groups from "./groups.js";
+import * as history from "./history.js";
 import { apart, byId, counted, el, isTyping, notify, number, openDialog, told } from "./dom.js";
 import * as learning from "./learning.js";
+import * as same from "./same.js";
 import * as outbox from "./outbox.js";
 import * as rules from "./rules.js";
 import { onChange, readState, refresh, state } from "./state.js";
 import * as table from "./table.js";
+import * as values from "./values.js";
 
-const VIEWS = ["decide", "table", "columns"];
-const VIEW_KEYS = { c: "decide", t: "table", o: "columns" }; // digits take suggestions
+const VIEWS = { groups, decide, table, values, columns };
+const VIEW_KEYS = { g: "groups", c: "decide", t: "table", v: "values", o: "columns" }; // digits take suggestions
 const PULSE = 2000; // milliseconds between looks at what others did
 const QUICK_PULSE = 400; // while something is learned
 const KEYS = [
   ["A", "accept the proposed repair"], ["R", "the value is right: keep it"], ["E", "edit: type what it should be"],
   ["W", "wrong, but not known what it should be"], ["S", "skip: asked again at the end"], ["B", "decide about all like this one"],
-  ["U", "undo the last step"], ["L", "learn from the decisions"], ["1 2 3 …", "take the first, second, third … of the suggestions"],
-  ["C T O", "the views: Cells, Table, Columns"],
+  ["H", "all steps, and back to any of them"], ["U", "undo the last step"], ["L", "learn from the decisions"], ["M", "the same for the other cells with the value that was just decided"],
+  ["1 2 3 …", "take the first, second, third … of the suggestions"], ["G C T V O", "the views: Groups, Cells, Table, Values, Columns"],
+  ["↑ ↓ Space", "in the groups: move, tick; A, R and E count for what is ticked, else for the line; Enter looks inside"],
   ["N P", "in the table: next and previous flagged cell"], ["← ↑ → ↓", "in the table: move; Enter goes to the cell's card"],
 ];
 
-let view = "decide";
+let view = "groups";
 
 // ---------------------------------------------------------------- views
 
 async function open(name) {
   turnTo(name);
-  await { decide, table, columns }[name].open();
+  await VIEWS[name].open();
 }
 
 function turnTo(name) {
   view = name;
-  for (const each of VIEWS) byId(each).hidden = each !== name;
+  for (const each of Object.keys(VIEWS)) byId(each).hidden = each !== name;
+  window.history.replaceState(null, "", `#${name}`);
   for (const button of document.querySelectorAll(".view")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
@@ -99,12 +105,20 @@ async function bringBack({ cell }, canBeSentAgain) {
 async function undo() {
   const last = outbox.lastStep() ?? state.undo;
   if (!last) return notify("There is nothing to undo.");
-  const isAboutColumns = last.about === "columns";
-  if (isAboutColumns !== (view === "columns")) { // nothing that is not in sight is taken back
-    await open(isAboutColumns ? "columns" : "decide");
+  const home = homeOf(last);
+  if (home !== view) { // nothing that is not in sight is taken back
+    await open(home);
     return notify(told`The last step was ${last.what}. Undo once more takes it back.`);
   }
-  return { decide, table, columns }[view].undo(takeBack(last));
+  return VIEWS[view].undo(takeBack(last));
+}
+
+// The view in which a step is taken back: this one, if it shows what comes of it.
+function homeOf({ about }) {
+  if (about === "columns") return about;
+  const isOfMany = about === "groups" || about === "values";
+  const showsIt = isOfMany ? ["groups", "values"] : ["groups", "values", "decide", "table"];
+  return showsIt.includes(view) ? view : isOfMany ? about : "decide";
 }
 
 // Take back the last step, of this page or of before: its cell, and a promise that is kept once the server knows.
@@ -114,11 +128,14 @@ function takeBack({ step, what, cell }) {
   return { cell, answered: outbox.post({ name: "undo", deed: { step }, what, cell: null, words, isAwaited: true }) };
 }
 
+const showHistory = () => history.show(() => VIEWS[view].open());
+
 async function exportAll() {
   const done = await outbox.post({ name: "export", deed: {}, what: "the export", cell: null, isAwaited: true });
   const lines = Object.entries({
     table: "the table with accepted repairs only; everything else as it was",
     patch: "the repairs, for cellmend apply on a newer copy",
+    recipe: "values that were replaced wherever they stood, and single repairs, for cellmend apply on next month's file",
     decisions: "all decisions, for cellmend clean --decisions",
   }).map(([what, words]) => el("li", {}, el("b", {}, done.files[what]), ` ${words} `,
     el("button", { type: "button", onclick: () => guarded(download(what, done.files[what])) }, "Download")));
@@ -134,6 +151,7 @@ function showKeys() {
 }
 
 byId("undo").addEventListener("click", () => guarded(undo()));
+byId("history").addEventListener("click", () => guarded(showHistory()));
 byId("learn").addEventListener("click", () => guarded(learning.open()));
 byId("export").addEventListener("click", () => guarded(exportAll()));
 byId("help").addEventListener("click", showKeys);
@@ -142,12 +160,12 @@ document.addEventListener("keydown", (event) => {
   if (isTyping(event) || byId("dialog").open) return;
   if (event.key.length === 1 && !keysCount()) return;
   const key = event.key.toLowerCase();
-  const other = key in VIEW_KEYS ? () => open(VIEW_KEYS[key]) : { u: undo, l: learning.open }[key];
+  const other = key in VIEW_KEYS ? () => open(VIEW_KEYS[key]) : { u: undo, l: learning.open, m: same.take, h: showHistory }[key];
   if (other && !event.repeat) {
     event.preventDefault();
-    guarded(other());
+    guarded(Promise.resolve(other()));
   } else if (event.key === "?") showKeys();
-  else if (view !== "columns") (view === "decide" ? decide : table).press(event);
+  else VIEWS[view].press?.(event);
 });
 
 // ---------------------------------------------------------------- what others did meanwhile
@@ -165,7 +183,7 @@ async function pulse() {
       refresh(await ask("pulse"));
       const isNews = state.version !== before.version || state.is_read !== before.isRead;
       if (isNews) await readState();
-      if (isNews || (view === "decide" && decide.isEmpty())) await { decide, table, columns }[view].look();
+      if (isNews || (view === "decide" && decide.isEmpty())) await VIEWS[view].look();
     }
   } catch (error) {
     notify(error.message, true);
@@ -175,9 +193,10 @@ async function pulse() {
 
 document.addEventListener("visibilitychange", () => document.hidden || pulseSoon(0));
 
+values.onRows((column, value) => guarded(open("table").then(() => table.showHolding(column, value))));
 rules.onRows((rule) => guarded(open("table").then(() => table.showBreaking(rule))));
 learning.onLearning({ show: (cell) => open("decide").then(() => decide.bringBackAnew(cell)), begin: () => pulseSoon(QUICK_PULSE) });
 
-await guarded(readState().then(() => open("decide")));
+await guarded(readState().then(() => open(location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "groups")));
 document.documentElement.dataset.ready = "yes";
 pulseSoon(QUICK_PULSE);

@@ -50,6 +50,9 @@ export function undo() {
   return { cell: last.cell, answered: post({ name: "undo", deed, what: last.what, about: last.about, cell: last.cell, words: () => told`Undone: ${last.what}.` }) };
 }
 
+// What was done here was undone otherwise.
+export const forgetSteps = () => { steps.length = 0; };
+
 // Go on after what stopped it: try it again if it can be sent again, else without it.
 export function resume() {
   trouble = null;

@@ -1,7 +1,7 @@
 // The table: only the rows and columns in sight exist, and rows come from the server a page at a time.
 import { ask } from "./api.js";
 import { Card } from "./card.js";
-import { apart, byId, counted, el, isTyping, notify, number, percent, plain } from "./dom.js";
+import { apart, byId, chooseFrom, counted, el, isTyping, notify, number, percent, plain, told } from "./dom.js";
 import * as outbox from "./outbox.js";
 import { state } from "./state.js";
 
@@ -23,6 +23,7 @@ let top = 0; // pixels of rows above what is in sight
 let lefts = [0]; // where each column starts, and where the last one ends
 let chosen = null; // the cell that is selected: its row, its column by place, and the place of its row in what is shown
 let last = { row: -1, column: 0 }; // the one before, from which N and P go on
+let held = {}; // a column and the value that it holds in all rows that are shown
 let version = -1;
 let isOwnScroll = false;
 
@@ -30,7 +31,7 @@ const panel = new Card(byId("panel"), { deliver });
 
 // ---------------------------------------------------------------- rows from the server
 
-const wanted = () => Object.fromEntries([...new FormData(filters)].filter(([, value]) => value !== "" && value !== "0"));
+const wanted = () => ({ ...Object.fromEntries([...new FormData(filters)].filter(([, value]) => value !== "" && value !== "0")), ...held });
 
 // Some rows; and the place of row `find` among all that are shown, if it is.
 async function load(start, find) {
@@ -325,9 +326,9 @@ export async function look() {
 
 export async function open() {
   const names = state.columns.map(({ name, flagged }) => [name, flagged ? `${name} (${number(flagged)})` : name]);
-  options(filters.elements.only, names);
-  options(filters.elements.cause, state.causes.map((cause) => [cause, cause]));
-  options(filters.elements.rule, state.rules.map(({ rule, broken }) => [rule, `${rule} (${number(broken)})`]));
+  chooseFrom(filters.elements.only, names);
+  chooseFrom(filters.elements.cause, state.causes.map((cause) => [cause, cause]));
+  chooseFrom(filters.elements.rule, state.rules.map(({ rule, broken }) => [rule, `${rule} (${number(broken)})`]));
   if (!grid.contains(spacer)) {
     grid.append(spacer, head, body);
   }
@@ -335,20 +336,30 @@ export async function open() {
   await choose(chosen);
 }
 
-function options(select, entries) {
-  const chosen = select.value;
-  select.replaceChildren(el("option", { value: "" }, "any"), ...entries.map(([value, words]) => el("option", { value }, words)));
-  select.value = chosen;
+// Show the rows in which a column holds a value, until somebody has seen enough of them.
+export async function showHolding(column, value) {
+  filters.reset();
+  hold(column, value);
+  await reload({ fromTop: true });
 }
 
 // Show the rows that break a rule, and nothing else.
 export async function showBreaking(rule) {
   filters.reset();
+  hold("", "");
   filters.elements.rule.value = rule;
   await choose(null);
   await reload({ fromTop: true });
   grid.focus();
 }
+
+function hold(column, value) {
+  held = column ? { within: column, holds: value } : {};
+  byId("held").replaceChildren(...told`${column} is ${plain(value)} ×`);
+  byId("held").hidden = !column;
+}
+
+byId("held").addEventListener("click", () => showHolding("", "").catch((error) => notify(error.message, true)));
 
 let typing = null;
 filters.addEventListener("input", () => {
