@@ -8,6 +8,7 @@ import pytest
 
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
+from cellmend.review.ruling import judge_rule
 from tests.review.conftest import cell, decided, notice, press, read, saved, view, wait_for_teacher
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -234,7 +235,7 @@ def test_learning_says_what_it_needs_shows_what_changed_and_goes_back(page: Any,
     assert dialog.get_by_role("button", name="Learn now").is_disabled()
     page.keyboard.press("Escape")
     before = [flag.cell for flag in review.flagged.flags]
-    review.set_rule(next(iter(review.rulebook.found)), "struck")  # so that something changes
+    judge_rule(review, next(iter(review.rulebook.found)), "struck")  # so that something changes
     press(page, "r")
     saved(page)
     page.locator("#learn").click()
@@ -257,5 +258,5 @@ def test_learning_says_what_it_needs_shows_what_changed_and_goes_back(page: Any,
     notice(page, "The findings are as before this learning")
     assert not review.results.learned.exists()
     assert len(decided(review)) == 1
-    review.set_rule(next(iter(review.rulebook.found)), None)
+    judge_rule(review, next(iter(review.rulebook.found)), None)
     assert [flag.cell for flag in review.flagged.flags] == before

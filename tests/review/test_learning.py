@@ -10,11 +10,12 @@ from cellmend import load
 from cellmend.errors import DecisionError
 from cellmend.files.earlier import set_aside
 from cellmend.files.origin import Origin
-from cellmend.review.answers_model import changes, learnings, rules
+from cellmend.review.answers_model import changes, learnings, rules, unlearn
 from cellmend.review.limits import Wishes
 from cellmend.review.results import open_results
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
+from cellmend.review.ruling import judge_rule
 from cellmend.review.teaching import LEAST_DOUBT, STAGES, heed
 from tests.review.conftest import wait_for_teacher
 
@@ -118,7 +119,9 @@ def test_a_rule_that_is_struck_out_no_longer_speaks(folder: Path, review: Review
     heed(mender, Wishes(rules={found[0]: "struck"}, own=("width > 0",)))
     assert [rule.words() for rule in mender.model_.reader.relations] == found[1:]
     assert mender.model_.reader.sure == ("width > 0",)
-    review.set_rule(found[0], "struck")
+    review.start()
+    wait_for_teacher(review)
+    judge_rule(review, found[0], "struck")
     learned(review)
     shown = {each["rule"]: each["verdict"] for each in rules(review, {})["rules"]}
     assert shown == {**dict.fromkeys(found), found[0]: "struck"}
@@ -142,14 +145,14 @@ def test_learning_is_kept_with_what_it_was_and_goes_back_step_by_step(review: Re
     assert changes(review, {})["counts"] == told["history"][-1]["counts"]
     assert changes(review, {"number": "1"})["is_last"] is False
     for before in (once, first):
-        assert review.unlearn()
+        assert unlearn(review, {})["started"]
         wait_for_teacher(review)
         assert review.teacher.progress.error == ""
         assert [flag.cell for flag in review.flagged.flags] == before
         assert [flag.cell for flag in Review(open_results(folder, None)).flagged.flags] == before
     assert len(review.ledger.standing) == 2  # decisions stay
     with pytest.raises(DecisionError, match="Nothing was learned yet"):
-        review.unlearn()
+        unlearn(review, {})
     assert not list(folder.glob("learned*"))
 
 

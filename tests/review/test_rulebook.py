@@ -16,6 +16,7 @@ from cellmend.review.results import open_results
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
 from cellmend.review.rulebook import RuleBook
+from cellmend.review.ruling import add_rule
 from cellmend.table.frames import read_frame
 from cellmend.table.reader import TableReader
 from tests.review.conftest import Client, wait_for_teacher
@@ -138,7 +139,7 @@ def test_a_rule_that_is_struck_out_takes_its_flags_away_and_no_others(book: Rule
 @pytest.mark.slow
 def test_rules_are_steps_of_the_review_and_undone(review: Review, client: Client) -> None:
     with pytest.raises(DecisionError, match="still being read"):
-        review.add_rule("width < 100")
+        add_rule(review, "width < 100")
     review.start()
     wait_for_teacher(review)
     before = list(review.flagged.flags)
@@ -166,7 +167,7 @@ def test_rules_are_steps_of_the_review_and_undone(review: Review, client: Client
 def test_rows_that_break_a_rule_are_filtered_with_other_filters_too(review: Review, client: Client) -> None:
     review.start()
     wait_for_teacher(review)
-    review.add_rule("width < 10")
+    add_rule(review, "width < 10")
     broken = review.rows(Filter(rule="width < 10"))
     assert broken is not None
     assert 0 < len(broken) < review.table.num_rows

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cellmend.errors import DecisionError
+from cellmend.review import ruling
 from cellmend.review.answers import Answer, done, listed_rules, pulse, whole
 from cellmend.review.learnings import Learning
 from cellmend.review.ledger import Step
@@ -23,17 +24,17 @@ def rules(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def rule(review: Review, asked: Mapping[str, Any]) -> Any:
     """Confirm a rule that was found, or strike it out."""
-    return _done(review, review.set_rule(str(asked.get("rule")), asked.get("verdict")))
+    return _done(review, ruling.judge_rule(review, str(asked.get("rule")), asked.get("verdict")))
 
 
 def own_rule(review: Review, asked: Mapping[str, Any]) -> Any:
     """Let a rule of one's own hold for all rows."""
-    return _done(review, review.add_rule(_words(asked)))
+    return _done(review, ruling.add_rule(review, _words(asked)))
 
 
 def drop_rule(review: Review, asked: Mapping[str, Any]) -> Any:
     """Take back a rule of one's own."""
-    return _done(review, review.drop_rule(_words(asked)))
+    return _done(review, ruling.drop_rule(review, _words(asked)))
 
 
 def _done(review: Review, step: Step | None) -> Any:
@@ -84,7 +85,9 @@ def learn(review: Review, asked: Mapping[str, Any]) -> Any:
 
 def unlearn(review: Review, asked: Mapping[str, Any]) -> Any:
     """Begin to go back to what was found before the last learning."""
-    return {"started": review.unlearn(), **pulse(review, asked)}
+    if not review.results.learnings.history:
+        raise DecisionError("Nothing was learned yet.")
+    return {"started": review.teacher.unlearn(), **pulse(review, asked)}
 
 
 MODEL_QUESTIONS: dict[str, Answer] = {each.__name__: each for each in (rules, learnings, changes)}

@@ -21,7 +21,7 @@ from cellmend.review.facets import Values
 from cellmend.review.flagged import LIKENESSES, Asked, Flag, Flagged, Likeness, likeness
 from cellmend.review.groups import OpenGroup, all_groups, open_groups
 from cellmend.review.ledger import Cell, ConflictError, Ledger, Step, state_of
-from cellmend.review.limits import CAUSE, CONFIRMED, Limits, Wishes, numbers_of
+from cellmend.review.limits import CAUSE, Limits, Wishes, numbers_of
 from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
@@ -123,6 +123,13 @@ class Review:
     def rules(self) -> RuleBook | None:
         """The rules of the table; None until they were looked at."""
         return self.teacher.known.rules if self.teacher.known else None
+
+    @property
+    def rulebook(self) -> RuleBook:
+        """The same, or a sentence if nobody has looked at them yet."""
+        if self.rules is None:
+            raise DecisionError("The rules of the table are still being read; try again in a moment.")
+        return self.rules
 
     def _asked(self, cell: Cell) -> Asked:
         """What is said of a cell, which need not be flagged."""
@@ -441,37 +448,11 @@ class Review:
         """Allow only such values in a column; others are flagged at once."""
         return self._set(name, lambda before: before.with_limits(name, limits), f"the valid values of {name}")
 
-    def set_rule(self, rule: str, verdict: str | None) -> Step | None:
-        """Confirm a rule that was found, so that what breaks it is flagged, or strike it out; None: neither."""
-        if self.rules is not None and rule not in self.rules.found and rule not in self.wishes.rules:
-            raise DecisionError(f"No rule {rule!r} was found in the table.")
-        return self._wish(lambda before: before.with_rule(rule, verdict), f"the rule “{rule}”")
-
-    @property
-    def rulebook(self) -> RuleBook:
-        """The rules of the table, or a sentence if nobody has looked at them yet."""
-        if self.rules is None:
-            raise DecisionError("The rules of the table are still being read; try again in a moment.")
-        return self.rules
-
-    def add_rule(self, line: str) -> Step | None:
-        """Let a rule of one's own hold for all rows: what breaks it is flagged at once."""
-        words = self.rulebook.read(line)
-        if words in self.rulebook.found:
-            return self.set_rule(words, CONFIRMED)
-        return self._wish(
-            lambda before: before if words in before.own else before.with_own(words), f"the rule “{words}”"
-        )
-
-    def drop_rule(self, words: str) -> Step | None:
-        """Take back a rule of one's own."""
-        return self._wish(lambda before: before.without_own(words), f"the rule “{words}”")
-
     def _set(self, name: str, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         self.check_column(name)
-        return self._wish(change, what)
+        return self.wish(change, what)
 
-    def _wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
+    def wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         """Change what is said of columns, as one step; None if that is said already."""
         with self.lock:
             before = self.wishes
@@ -501,12 +482,6 @@ class Review:
         """Begin to learn from all that was decided; False if that is going on already."""
         with self.lock:
             return self.teacher.learn(self.ledger.standing, self._heeded, self.wishes)
-
-    def unlearn(self) -> bool:
-        """Begin to go back to what was found before the last learning; False if the model is at work."""
-        if not self.results.learnings.history:
-            raise DecisionError("Nothing was learned yet.")
-        return self.teacher.unlearn()
 
     # ------------------------------------------------------------ what comes out
 

@@ -21,6 +21,7 @@ const guarded = (work) => work.catch((error) => notify(error.message, true));
 // ---------------------------------------------------------------- what it needs
 
 export async function open() {
+  await outbox.settled();
   const { now, history } = await ask("learnings");
   const learn = el("button", { type: "button", className: "accept", disabled: !now.decisions && !now.wishes, onclick: () => begin("learn") }, "Learn now");
   openDialog("Learn from my decisions",
