@@ -55,6 +55,7 @@ def pairs_of(values: Sequence[str]) -> list[Pair]:
 def similar(values: Values) -> list[list[Pair]]:
     """Clusters of the values of a column, with their places among all values.
 
+    >>> import pyarrow as pa
     >>> similar(Values.of(pa.chunked_array([["Bonn", "Köln", "köln", "Köln"]])))
     [[Pair(seen=2, known=1, why='differs in case, accents, signs or order')]]
     """

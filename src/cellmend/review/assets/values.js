@@ -29,10 +29,10 @@ export const onRows = (show) => { showRows = show; };
 
 // ---------------------------------------------------------------- all values
 
-async function drawAll(start = 0) {
+async function drawAll(start = 0, byItself = false) {
   const turn = (asked += 1);
   const found = await ask("values", { column: column(), text: filters.elements.text.value, start });
-  if (turn !== asked) return;
+  if (turn !== asked || (byItself && isTyping())) return;
   version = found.version;
   if (!start) list.replaceChildren();
   list.querySelector(".more")?.remove();
@@ -111,10 +111,10 @@ async function redrawInPlace() {
 
 // ---------------------------------------------------------------- spellings
 
-async function drawSpellings() {
+async function drawSpellings(byItself = false) {
   const turn = (asked += 1);
   const found = await ask("clusters", { column: column() });
-  if (turn !== asked) return;
+  if (turn !== asked || (byItself && isTyping())) return;
   version = found.version;
   byId("values-listed").textContent = found.total ? `${counted(found.total, "cluster")} of values that may be the same` : "No two values look like spellings of the same thing.";
   const rest = found.total - found.clusters.length;
@@ -185,12 +185,23 @@ async function offerPlain() {
 
 // ---------------------------------------------------------------- the view
 
-function redraw() {
+// Is something being typed that a redraw would take away?
+function isTyping() {
+  const forms = "#value-list form, #ticked-values form, #rewriting:not([hidden])";
+  return way === "spellings" ? list.contains(document.activeElement) : byId("values").querySelector(forms) !== null;
+}
+
+// Draw what is asked for; if nobody asked for that (`byItself`), never in place of what is being typed.
+async function redraw(byItself = false) {
   for (const each of WAYS) byId(`way-${each}`).setAttribute("aria-pressed", each === way ? "true" : "false");
   filters.elements.text.closest("label").hidden = way !== "all";
   rewriting.hidden = way !== "rewrite";
   if (way !== "all") byId("plain").hidden = byId("ticked-values").hidden = true;
-  return { all: drawAll, spellings: drawSpellings, rewrite: drawRewriting }[way]();
+  try {
+    await { all: () => drawAll(0, byItself), spellings: () => drawSpellings(byItself), rewrite: drawRewriting }[way]();
+  } finally {
+    list.inert = false;
+  }
 }
 
 // Open the values of a column; without a name, of the one that was looked at.
@@ -203,9 +214,7 @@ export async function open(name = column()) {
 }
 
 export async function look() {
-  const forms = "#value-list form, #ticked-values form, #rewriting:not([hidden])";
-  const isTyping = way === "spellings" ? list.contains(document.activeElement) : byId("values").querySelector(forms);
-  if (version !== state.version && !isTyping) await redraw();
+  if (version !== state.version && !isTyping()) await redraw(true);
 }
 
 export async function undo({ answered }) {
@@ -216,6 +225,7 @@ export async function undo({ answered }) {
 let typing = null;
 function redrawSoon(event) {
   clearTimeout(typing);
+  list.inert = true; // it is about what was asked for before
   if (event.target.name === "column") for (const kept of [ticks, typedTargets, unticked]) kept.clear();
   byId("ticked-values").replaceChildren();
   typing = setTimeout(() => guarded(redraw()), 150);
