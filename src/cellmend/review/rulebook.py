@@ -115,7 +115,7 @@ class RuleBook:
         stated = parse(line, self.table.names)
         if isinstance(stated, Compares):
             stated.check(self.table)
-        same = (words for words in self._relations if self.stated(words).words() == stated.words())
+        same = (words for words in self.found if self.stated(words).words() == stated.words())
         return next(same, stated.words())
 
     # ------------------------------------------------------------ which cells break them

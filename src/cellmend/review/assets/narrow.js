@@ -3,7 +3,6 @@ import { byId, counted, el, number } from "./dom.js";
 import { onChange, state } from "./state.js";
 
 const OFFERED = 5; // questions at a time
-const MINUTE = "one minute";
 
 const form = byId("narrow");
 const listeners = [];
@@ -12,7 +11,6 @@ let chosen = {}; // what is asked for: a new object whenever that changes
 
 export const onNarrow = (listener) => listeners.push(listener);
 export const narrowed = () => chosen;
-export const isAsking = () => left > 0;
 
 function choose(wanted) {
   chosen = wanted;
@@ -47,7 +45,7 @@ function drawOffer() {
   const few = Math.min(count, OFFERED);
   byId("offer").inert = !count && !left; // its room is kept
   byId("ask").hidden = left > 0;
-  byId("ask").textContent = `${counted(few, "question")}, ${MINUTE}`;
+  byId("ask").textContent = `${counted(few, "question")}, one minute`;
   byId("leave").hidden = left === 0;
   byId("asked-for").textContent = left
     ? `${counted(left, "question")} to go. Then learn: the answers speak for other cells, too.`
@@ -61,7 +59,7 @@ byId("ask").addEventListener("click", () => {
   choose({ questions: true });
 });
 
-export function leave() {
+function leave() {
   left = 0;
   form.inert = false;
   drawOffer();

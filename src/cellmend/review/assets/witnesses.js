@@ -2,7 +2,7 @@
 import { isolated } from "./difference.js";
 import { el, number, shown } from "./dom.js";
 
-export const placeOf = ({ row, line }) => (line === null || line === undefined ? `row ${number(row)}` : `line ${number(line)}`);
+const placeOf = ({ row, line }) => (line === null || line === undefined ? `row ${number(row)}` : `line ${number(line)}`);
 
 export function witnesses({ witnesses: heard, flag, text }) {
   if (heard === null) return [el("p", { className: "quiet" }, "Told as soon as the model is read.")];
