@@ -313,7 +313,7 @@ def test_undo_takes_back_what_is_in_sight_only_and_says_what(page: Any, review: 
     view(page, "Columns")
     page.locator("article.column", has_text="note").get_by_label("Kind").select_option("category")
     notice(page, "note counts as category")
-    page.keyboard.press("2")
+    page.keyboard.press("c")
     page.locator("#card h3").wait_for()
     page.locator("body").press("u")
     notice(page, "The last step was the kind of note. Undo once more takes it back.")

@@ -247,7 +247,7 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Any) -> None:
 def test_a_step_about_many_cells_is_taken_back_where_it_is_seen(page: Any, review: Review) -> None:
     line(page, "Oslx").get_by_role("button", name="Accept 4").click()
     notice(page, "Accepted 4 repairs")
-    page.keyboard.press("2")
+    page.keyboard.press("c")
     page.locator("#decide:not([hidden])").wait_for()
     page.locator("h1").click()
     page.keyboard.press("u")

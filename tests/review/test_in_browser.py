@@ -200,16 +200,15 @@ def test_all_of_a_kind_are_listed_before_they_are_decided_at_once(page: Any, rev
 
 
 def test_learning_goes_on_beside_the_work_and_shows_what_changed(page: Any, review: Review) -> None:
-    review.start()
-    wait_for_teacher(review)
-    opened(page, page.url)
-    assert "Question" in page.locator("#card .kicker").inner_text()  # they come first
+    read(page, review)
     first = cell(page)
     press(page, "r")
     page.keyboard.press("l")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Both kinds of decisions: 0 cells wrong (0 with a repair), 1 right").wait_for()
+    page.keyboard.press("Enter")
     notice(page, "Learning goes on beside your work")
     page.get_by_role("button", name="What learning changed").click()
-    dialog = page.get_by_role("dialog")
     dialog.get_by_role("heading", name="What learning changed").wait_for()
     assert dialog.locator(".counts li").all_inner_texts() == [
         f"{count} {what}" for what, count in review.teacher.progress.changes.counts.items()

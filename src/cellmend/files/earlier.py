@@ -24,7 +24,8 @@ def set_aside(folder: Path, origin: Origin | None, coming: Collection[str]) -> l
     `coming` names the files that are written anew.
     """
     same = _is_about(folder, origin)
-    names = [LEARNED] if same else [*REVIEW, FINDINGS, "findings", NAME, MODEL, *_copies(folder)]
+    learned = [LEARNED, *sorted(each.name for each in folder.glob(f"{LEARNED}-*"))]
+    names = learned if same else [*REVIEW, *learned[1:], FINDINGS, "findings", NAME, MODEL, *_copies(folder)]
     stale = [name for name in names if name not in coming and (folder / name).exists()]
     if not stale:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from cellmend.review.limits import Limits
 from cellmend.review.review import Review
 from cellmend.review.rows import MOST_ROWS, Filter, Rows, marks, texts
 from cellmend.review.teaching import Levels
+from cellmend.review.witnesses import Witness
+
+if TYPE_CHECKING:
+    from cellmend.review.rulebook import Rule
 
 MOST_ASKED = 100  # cells of the queue sent at once
 MOST_LISTED = 500  # cells of a bulk decision sent at once
@@ -37,7 +41,7 @@ def state(review: Review, asked: Mapping[str, Any]) -> Any:
         "columns": columns,
         "causes": review.flagged.causes,
         "flagged": len(review.flagged.flags),
-        "questions": len(review.questions),
+        "rules": [{"rule": each.rule, "broken": each.broken} for each in listed_rules(review) if each.broken],
         **pulse(review, asked),
     }
 
@@ -49,6 +53,7 @@ def pulse(review: Review, asked: Mapping[str, Any]) -> Any:
         "tally": review.tally(),
         "undo": _last_step(review),
         "learning": _progress(review),
+        "questions": _open_questions(review),
         "is_read": review.teacher.known is not None,
     }
 
@@ -63,6 +68,17 @@ def _last_step(review: Review) -> Any:
     return {"step": last.number, "what": last.what, "about": about, "cell": where[0] if where else None}
 
 
+def _open_questions(review: Review) -> Any:
+    """How many questions the model has, and for how many other cells their answers would speak."""
+    still_open = [asked for cell, asked in review.questions.items() if review.ledger.of(cell) is None]
+    return {"count": len(still_open), "speaks_for": sum(asked.speaks_for for asked in still_open)}
+
+
+def listed_rules(review: Review) -> list[Rule]:
+    """The rules of the table; none until they were looked at."""
+    return review.rules.listed(review.wishes) if review.rules else []
+
+
 def _progress(review: Review) -> Any:
     """Without the list of changes, which is long and asked for once."""
     told = asdict(review.teacher.progress)
@@ -70,17 +86,11 @@ def _progress(review: Review) -> Any:
     return told | {"counts": changes["counts"] if changes else None}
 
 
-def changes(review: Review, asked: Mapping[str, Any]) -> Any:
-    """What the last learning changed."""
-    found = review.teacher.progress.changes
-    return asdict(found) if found else {"counts": {}, "listed": []}
-
-
 def queue(review: Review, asked: Mapping[str, Any]) -> Any:
     """The next cells to decide, each with all that is told of it; they are at least as new as the version says."""
     most = min(whole(asked, "count", 20), MOST_ASKED)
     version = review.version
-    following = review.queue(2 * most, filter_of(asked))
+    following = review.queue(2 * most, filter_of(asked), of_questions=asked.get("questions") == "true")
     return {"cells": cards(review, following[:most], soon=following[most:]), "version": version}
 
 
@@ -100,7 +110,7 @@ def cards(review: Review, cells: Sequence[Asked], *, soon: Sequence[Asked] = ())
 def _card(review: Review, asked: Asked, row: Sequence[str | None], likely: Levels) -> Any:
     flag = asked.flag
     here = marks(np.array([flag.row]), review.table, review.flagged, review.ledger)
-    drawn = review.picture(flag.cell, flag.repair)
+    drawn, heard = review.picture(flag.cell, flag.repair), review.witnesses(flag)
     return {
         **asdict(asked),
         "text": review.text(flag.cell),
@@ -110,7 +120,20 @@ def _card(review: Review, asked: Asked, row: Sequence[str | None], likely: Level
         "alike": review.count_alike(flag) if review.flagged.get(flag.cell) else None,
         "likely": likely,
         "picture": None if drawn is None else asdict(drawn),
+        "line": _line(review, flag.row),
+        "name": review.name(flag.row),
+        "witnesses": None if heard is None else [_witness(review, each) for each in heard],
     }
+
+
+def _witness(review: Review, witness: Witness) -> Any:
+    rows = [asdict(each) | {"line": _line(review, each.row)} for each in witness.rows]
+    return {**asdict(witness), "rows": rows}
+
+
+def _line(review: Review, row: int) -> int | None:
+    """The line of the file in which a row starts, if it has lines."""
+    return None if review.lines is None else int(review.lines[row])
 
 
 def told(decision: Decision | None, flag: Flag | None) -> Any:
@@ -168,7 +191,7 @@ def columns(review: Review, asked: Mapping[str, Any]) -> Any:
     """What each column is, and what people said of it."""
     known, wishes, counts = review.teacher.known, review.wishes, review.flagged.counts
     if known is None:
-        return {"columns": None, "rules": []}
+        return {"columns": None}
     listed = [
         {
             "name": each.name,
@@ -180,8 +203,7 @@ def columns(review: Review, asked: Mapping[str, Any]) -> Any:
         }
         for each in known.schema
     ]
-    rules = dict.fromkeys([*known.rules, *wishes.rules])  # one that was struck out can be taken back
-    return {"columns": listed, "rules": [{"rule": rule, "verdict": wishes.rules.get(rule)} for rule in rules]}
+    return {"columns": listed}
 
 
 # ---------------------------------------------------------------- deeds
@@ -225,11 +247,6 @@ def skip(review: Review, asked: Mapping[str, Any]) -> Any:
     return pulse(review, asked)
 
 
-def learn(review: Review, asked: Mapping[str, Any]) -> Any:
-    """Begin to learn."""
-    return {"started": review.learn(), **pulse(review, asked)}
-
-
 def set_column(review: Review, asked: Mapping[str, Any]) -> Any:
     """Say something of a whole column."""
     name = str(asked.get("column"))
@@ -237,12 +254,6 @@ def set_column(review: Review, asked: Mapping[str, Any]) -> Any:
         step = review.set_limits(name, Limits.of(mapping(asked["limits"])))
     else:
         step = review.set_kind(name, asked.get("kind"))
-    return done(review, step) | columns(review, asked)
-
-
-def set_rule(review: Review, asked: Mapping[str, Any]) -> Any:
-    """Confirm a rule or strike it out."""
-    step = review.set_rule(str(asked.get("rule")), asked.get("verdict"))
     return done(review, step) | columns(review, asked)
 
 
@@ -258,10 +269,10 @@ def done(review: Review, step: Step | None) -> dict[str, Any]:
     return {"cells": len(step.before) if step else 0, "step": step and step.number, **pulse(review, {})}
 
 
-ASKING = (state, pulse, queue, cell, rows, following, alike, columns, changes)
+ASKING = (state, pulse, queue, cell, rows, following, alike, columns)
 QUESTIONS: dict[str, Answer] = {each.__name__: each for each in ASKING}
-DOING = (decide, bulk, undo, withdraw, skip, learn, export)
-DEEDS: dict[str, Answer] = {each.__name__: each for each in DOING} | {"column": set_column, "rule": set_rule}
+DOING = (decide, bulk, undo, withdraw, skip, export)
+DEEDS: dict[str, Answer] = {each.__name__: each for each in DOING} | {"column": set_column}
 
 
 # ---------------------------------------------------------------- what is asked, checked
@@ -315,7 +326,7 @@ def verdict_of(asked: Mapping[str, Any]) -> str:
 
 def filter_of(asked: Mapping[str, Any]) -> Filter:
     """Which rows or cells are wanted."""
-    words = {name: str(asked.get(name, "")) for name in ("cause", "state", "text", "within", "holds")}
+    words = {name: str(asked.get(name, "")) for name in ("cause", "state", "text", "rule", "within", "holds")}
     try:
         least = float(asked.get("least") or 0)
     except ValueError:

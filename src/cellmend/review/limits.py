@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cellmend.errors import FileError, SettingError
+from cellmend.errors import FileError, RulesError, SettingError
 from cellmend.files.places import whole_file
 from cellmend.files.records import parsed
 from cellmend.table.packing import pack
@@ -23,6 +23,7 @@ from cellmend.table.texts import Notation, holds_text
 from cellmend.table.values import family, rounded_text
 
 CAUSE = "not allowed"  # of cells that break a limit
+CONFIRMED, STRUCK = "confirmed", "struck"  # what people say of a rule that was found
 MOST_LEVELS = 1000  # in a set of valid values
 LONGEST_PATTERN = 500
 
@@ -157,7 +158,8 @@ class Wishes:
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limits] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)  # a rule in words -> "confirmed" or "struck"
+    rules: Mapping[str, str] = field(default_factory=dict)  # a rule in words -> CONFIRMED or STRUCK
+    own: tuple[str, ...] = ()  # rules of one's own, in plain words
 
     def with_kind(self, column: str, kind: str | None) -> Wishes:
         """With another kind of a column, or, if None, the one that was guessed."""
@@ -170,9 +172,16 @@ class Wishes:
 
     def with_rule(self, rule: str, verdict: str | None) -> Wishes:
         """With a rule confirmed or struck out; None: neither."""
-        if verdict not in (None, "confirmed", "struck"):
+        if verdict not in (None, CONFIRMED, STRUCK):
             raise SettingError(f"A rule can be confirmed or struck; it cannot be {verdict!r}.")
         return replace(self, rules=_changed(self.rules, rule, verdict))
+
+    def with_own(self, rule: str) -> Wishes:
+        """With a rule of one's own."""
+        return replace(self, own=(*self.without_own(rule).own, rule))
+
+    def without_own(self, rule: str) -> Wishes:
+        return replace(self, own=tuple(each for each in self.own if each != rule))
 
     def save(self, path: Path) -> None:
         """Write columns.json."""
@@ -193,18 +202,38 @@ class Wishes:
                 wishes = wishes.with_limits(name, Limits.of(own))
             for rule, verdict in entries.get("rules", {}).items():
                 wishes = wishes.with_rule(rule, verdict)
+            for rule in entries.get("own", []):
+                wishes = wishes.with_own(_line(rule))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise FileError(f"{path} must be as the review page wrote it. Hint: remove it to start anew.") from None
         return wishes
 
     def about(self, columns: Sequence[str], path: Path) -> Wishes:
         """The same, if all of it is about columns of the table."""
+        if self.own:
+            _check_rules(self.own, columns, path)
         odd = next((name for name in (*self.kinds, *self.limits) if name not in set(columns)), None)
         if odd is not None:
             raise FileError(
                 f"{path} must be about columns of the table; it has no {odd!r}. Hint: remove the file to start anew."
             )
         return self
+
+
+def _check_rules(rules: Sequence[str], columns: Sequence[str], path: Path) -> None:
+    from cellmend.table.relations.stated import parse  # with scipy behind it, for which the first page need not wait
+
+    try:
+        for rule in rules:
+            parse(rule, columns)
+    except RulesError as error:
+        raise FileError(f"{path} must hold rules of the table. {error}") from None
+
+
+def _line(rule: Any) -> str:
+    if not isinstance(rule, str):
+        raise TypeError("a rule is a line of text")
+    return rule
 
 
 def _changed(entries: Mapping[str, Any], name: str, new: Any) -> dict[str, Any]:

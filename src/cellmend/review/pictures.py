@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DRAWN_ROWS = 100_000  # of a longer table every second, third ... row is counted
 LEVELS = 8  # the most common ones, which get a bar each
+TELLING = 0.5  # of the cells hold one of them, or the bars say nothing: of identifiers, names, prose
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Sketch:
             labels = [self.axis.describe(bar) for bar in range(len(self.counts))]
             return Picture("numbers", self.counts, labels, self.axis.ticks(), value_place, repair_place)
         shown = list(self.levels)[:LEVELS]
-        if not shown or self.levels[shown[0]] == 1:  # all differ: bars of one cell each say nothing
+        if sum(self.levels[level] for level in shown) < TELLING * sum(self.levels.values()):
             return Picture("none", [], [], [], value_place, repair_place, len(self.levels))
         counts = [self.levels[level] for level in shown]
         return Picture("levels", counts, shown, [], value_place, repair_place, len(self.levels) - len(shown))

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellmend.errors import FileError, SettingError
-from cellmend.files.earlier import COLUMNS, DECISIONS, LEARNED, PATCH, RECIPE
+from cellmend.files.earlier import COLUMNS, DECISIONS, PATCH, RECIPE
 from cellmend.files.formats import TableFile, read_file
 from cellmend.files.origin import NAME, Origin
-from cellmend.files.results import FINDINGS, MODEL
+from cellmend.files.results import MODEL
 from cellmend.review.flagged import Flagged, read_flagged
+from cellmend.review.learnings import Learnings
 from cellmend.settings import FDR, Threshold
 
 
@@ -22,7 +23,8 @@ class Results:
         self.model = folder / MODEL  # as it was fitted, before any decision
         self.decisions = folder / DECISIONS  # a line each
         self.columns = folder / COLUMNS  # what people said of whole columns
-        self.learned = folder / LEARNED  # a folder of what came of learning from decisions: findings.csv and a model
+        self.learnings = Learnings(folder)  # what came of learning from decisions: findings.csv and a model each time
+        self.learned = self.learnings.current
         self.reviewed = folder / f"reviewed{source.suffix}"  # the table with accepted repairs only
         self.patch = folder / PATCH  # the accepted repairs, to be put on another copy of the table
         self.recipe = folder / RECIPE  # the same for another table: values that were replaced, and single cells
@@ -35,7 +37,7 @@ class Results:
 
     def read_flagged(self) -> Flagged:
         """The flagged cells, as they are since decisions were last learned from."""
-        last = self.learned if (self.learned / FINDINGS).is_file() else self.folder
+        last = self.learnings.findings or self.folder
         flagged = read_flagged(last)
         rows, names = self.source.table.num_rows, set(self.source.table.column_names)
         misfit = next((flag for flag in flagged.flags if not 0 <= flag.row < rows or flag.column not in names), None)

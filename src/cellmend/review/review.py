@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +26,15 @@ from cellmend.review.pictures import Picture, Sketch, sketch
 from cellmend.review.results import Results
 from cellmend.review.rows import Filter, Rows, matching_cells, rows_holding, text_of
 from cellmend.review.teaching import Levels, Teacher
+from cellmend.review.witnesses import Witness
 from cellmend.table.texts import Notation
 from cellmend.table.values import family
 
+if TYPE_CHECKING:
+    from cellmend.review.rulebook import RuleBook
+
 KEPT_FILTERS = 8  # whose rows are remembered
+BETWEEN = " · "  # what names a row
 KEPT_COLUMNS = 4  # whose values after edits are remembered
 STATES = ("open", "kept", "accepted", "edited", "wrong")
 
@@ -83,22 +89,24 @@ class Review:
             self._flag_again()
 
     def _flag_again(self) -> None:
-        """What the model found, and what people do not allow."""
+        """What the model found, what rules say by now, and what people do not allow."""
+        rules = self.rules
+        self._heeded = found = self._found if rules is None else rules.heeding(self._found, self.wishes)
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
-        self.flagged = self._found.merged(forbidden) if forbidden else self._found
+        self.flagged = found.merged(forbidden) if forbidden else found
         self._sketches.clear()
         self._tally = {}
         self._changes += 1
 
     # ------------------------------------------------------------ what is asked
 
-    def queue(self, most: int, wanted: Filter) -> list[Asked]:
-        """The next cells to decide: questions, then the other flagged ones, then those that were skipped."""
+    def queue(self, most: int, wanted: Filter, *, of_questions: bool = False) -> list[Asked]:
+        """The next cells to decide, flagged ones or questions; those that were skipped come last."""
         with self.lock:
-            questions = self.questions
-            others = (cell for cell in self.flagged.by_cell if cell not in questions)
-            first = (cell for cell in chain(questions, others) if cell not in self.skipped)
-            ordered = map(self._asked, chain(first, self.skipped))
+            cells = self.questions if of_questions else self.flagged.by_cell
+            first = (cell for cell in cells if cell not in self.skipped)
+            again = (cell for cell in self.skipped if not of_questions or cell in cells)
+            ordered = map(self._asked, chain(first, again))
             still_open = (
                 each
                 for each in ordered
@@ -110,6 +118,18 @@ class Review:
     def questions(self) -> Mapping[Cell, Asked]:
         """The cells whose answers would teach most, the best first; none until the model has chosen them."""
         return self.teacher.known.questions if self.teacher.known else {}
+
+    @property
+    def rules(self) -> RuleBook | None:
+        """The rules of the table; None until they were looked at."""
+        return self.teacher.known.rules if self.teacher.known else None
+
+    @property
+    def rulebook(self) -> RuleBook:
+        """The same, or a sentence if nobody has looked at them yet."""
+        if self.rules is None:
+            raise DecisionError("The rules of the table are still being read; try again in a moment.")
+        return self.rules
 
     def _asked(self, cell: Cell) -> Asked:
         """What is said of a cell, which need not be flagged."""
@@ -334,11 +354,14 @@ class Review:
         if wanted == Filter():
             return None
         found = [self._holding(wanted.text)] if wanted.text else []
+        if wanted.rule:
+            found.append(self.rulebook.broken_by(wanted.rule, self.wishes))
         if wanted.within:
             found.append(self.values(wanted.within).rows([wanted.holds] if wanted.holds else ["", None]))
         if wanted.asks_for_cells:
             with self.lock:
-                found.append(self._with_cells(replace(wanted, text="", within="", holds=""), self.version))
+                about_cells = replace(wanted, text="", rule="", within="", holds="")
+                found.append(self._with_cells(about_cells, self.version))
         return reduce(np.intersect1d, found)
 
     def _rows_with_cells(self, wanted: Filter, version: int) -> Rows:
@@ -350,7 +373,7 @@ class Review:
         """The flagged or decided cell after, or before, another one, in the order of the table."""
         with self.lock:
             ordered = [(row, self.places[name]) for row, name in matching_cells(wanted, self.flagged, self.ledger)]
-        within = Filter(text=wanted.text, within=wanted.within, holds=wanted.holds)
+        within = Filter(text=wanted.text, rule=wanted.rule, within=wanted.within, holds=wanted.holds)
         rows = self.rows(within)
         kept = None if rows is None else set(rows.tolist())
         here = cell[0], self.places.get(cell[1], -1)
@@ -376,6 +399,21 @@ class Review:
         self._check(cell)
         drawn = self.sketch(cell[1])
         return None if drawn is None else drawn.picture(self.text(cell) or None, repair)
+
+    def witnesses(self, flag: Flag) -> list[Witness] | None:
+        """What other rows and rules say of a cell; None until the rules were looked at."""
+        known = self.teacher.known
+        return known.witnesses.of(flag, known.rules, self.wishes) if known and known.witnesses else None
+
+    @cached_property
+    def lines(self) -> Rows | None:
+        """The line of the file in which each row starts; None if it has no lines."""
+        return self.results.source.line_numbers
+
+    def name(self, row: int) -> str:
+        """A row by the columns that tell a person which it is; "" until they are known."""
+        names = self.teacher.known.names if self.teacher.known else ()
+        return BETWEEN.join(text for name in names if (text := (self.text((row, name)) or "").strip()))
 
     def tally(self) -> dict[str, int]:
         """How many flagged or decided cells are in each state."""
@@ -410,15 +448,11 @@ class Review:
         """Allow only such values in a column; others are flagged at once."""
         return self._set(name, lambda before: before.with_limits(name, limits), f"the valid values of {name}")
 
-    def set_rule(self, rule: str, verdict: str | None) -> Step | None:
-        """Confirm a rule that was found, or strike it out, from the next learning on."""
-        return self._wish(lambda before: before.with_rule(rule, verdict), f"the rule “{rule}”")
-
     def _set(self, name: str, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         self.check_column(name)
-        return self._wish(change, what)
+        return self.wish(change, what)
 
-    def _wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
+    def wish(self, change: Callable[[Wishes], Wishes], what: str) -> Step | None:
         """Change what is said of columns, as one step; None if that is said already."""
         with self.lock:
             before = self.wishes
@@ -447,7 +481,7 @@ class Review:
     def learn(self) -> bool:
         """Begin to learn from all that was decided; False if that is going on already."""
         with self.lock:
-            return self.teacher.learn(self.ledger.standing, self.flagged, self.wishes)
+            return self.teacher.learn(self.ledger.standing, self._heeded, self.wishes)
 
     # ------------------------------------------------------------ what comes out
 

@@ -30,6 +30,7 @@ class Filter:
     least: float = 0.0  # suspicion
     state: str = ""  # see `state_of`; "decided" for all but "open"
     text: str = ""
+    rule: str = ""  # that the row breaks
     within: str = ""  # a column that holds the text `holds` and nothing else
     holds: str = ""
 

@@ -24,6 +24,7 @@ from cellmend.errors import CellmendError, DecisionError
 from cellmend.files.records import parsed
 from cellmend.review.answers import DEEDS, QUESTIONS, Answer, mapping
 from cellmend.review.answers_many import MANY_DEEDS, MANY_QUESTIONS
+from cellmend.review.answers_model import MODEL_DEEDS, MODEL_QUESTIONS
 from cellmend.review.guard import Guard
 from cellmend.review.ledger import ConflictError
 from cellmend.review.review import Review, UnusualError
@@ -37,7 +38,7 @@ NO_ACCESS = "/no_access.html"
 
 def application(review: Review, *, token: str, port: int) -> ASGIApp:
     """The page and what it asks, behind the guard."""
-    questions, deeds = QUESTIONS | MANY_QUESTIONS, DEEDS | MANY_DEEDS
+    questions, deeds = QUESTIONS | MANY_QUESTIONS | MODEL_QUESTIONS, DEEDS | MANY_DEEDS | MODEL_DEEDS
     routes = [Route(path, _serving(asset)) for path, asset in {"/": ASSETS[PAGE], **ASSETS}.items()]
     routes += [Route(f"/api/{name}", _answering(review, answer)) for name, answer in questions.items()]
     routes += [Route(f"/api/{name}", _doing(review, deed), methods=["POST"]) for name, deed in deeds.items()]

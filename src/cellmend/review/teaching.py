@@ -5,25 +5,31 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from cellmend.decisions.decision import Decision
+from cellmend.decisions.decision import RIGHT, Decision
+from cellmend.errors import DecisionError
 from cellmend.files.results import FINDINGS, MODEL
 from cellmend.review.flagged import Asked, Flag, Flagged, flag_of
 from cellmend.review.ledger import Cell
-from cellmend.review.limits import Wishes
+from cellmend.review.limits import CONFIRMED, STRUCK, Wishes
 from cellmend.review.results import Results
+from cellmend.review.witnesses import Witnesses
+from cellmend.table.schema import IGNORE
 
 if TYPE_CHECKING:
     from cellmend.estimator import CellMender
+    from cellmend.review.rulebook import RuleBook
     from cellmend.table.schema import Schema
     from cellmend.table.texts import Notation
 
-QUESTIONS = 20
+QUESTIONS, CANDIDATES = 20, 60  # questions that are kept at most, of those that the model would ask
+LEAST_DOUBT = 0.05  # suspicion of a cell that is worth a question
 ASKED_ROWS = 20_000  # of a larger table questions come from so many rows, those with flagged cells before others
 MOST_LIKELY, LEAST_LIKELY = 4, 0.01  # of likely levels so many are shown, and none below this probability
 SHOWN_CHANGES = 500  # cells of which it is listed how learning changed them
@@ -33,6 +39,7 @@ STAGES = (
     "Fitting again",
     "Learning from the decisions",
     "Judging all cells",
+    "Looking at the rules",
     "Choosing questions",
 )
 
@@ -66,7 +73,8 @@ class Progress:
     done: float = 0.0  # share of the stages
     seconds: float = 0.0
     error: str = ""
-    runs: int = 0  # how often it was learned
+    runs: int = 0  # how often it was learned since the start
+    undone: int = 0  # how often that was taken back
     changes: Changes | None = None  # of the last time
 
 
@@ -77,7 +85,9 @@ class Known:
     schema: Schema
     notations: Mapping[str, Notation]
     questions: Mapping[Cell, Asked] = field(default_factory=dict)  # the best first
-    rules: Sequence[str] = ()
+    rules: RuleBook | None = None  # None: not looked at yet
+    witnesses: Witnesses | None = None  # likewise
+    names: Sequence[str] = ()  # columns that tell a person which row it is
 
 
 class Teacher:
@@ -104,6 +114,10 @@ class Teacher:
         """Begin to learn from decisions; False if something is being learned already."""
         return self._begin(lambda: self._learn(decisions, flagged, wishes))
 
+    def unlearn(self) -> bool:
+        """Begin to go back to what stood before the last learning; False if the model is at work."""
+        return self._begin(self._unlearn)
+
     def likely(self, cells: Sequence[Cell], *, soon: Sequence[Cell] = ()) -> list[Levels]:
         """The levels that the rest of the row makes likely in each cell, with probabilities; none without a model.
 
@@ -122,9 +136,12 @@ class Teacher:
         """Has the model something to say of this cell, and was not asked yet?"""
         return cell[0] not in self._likely and known.schema[cell[1]].kind in ("category", "ordinal")
 
-    def _know(self, mender: CellMender) -> None:
+    def _know(self, mender: CellMender, rules: RuleBook | None) -> None:
+        reader = mender.model_.reader
         with self._asking:
-            self._mender, self.known, self._likely = mender, _known(mender), {}
+            self._mender, self._likely = mender, {}
+            new = Known(reader.schema, reader.notations, rules=rules)
+            self.known = replace(new, witnesses=self.known.witnesses, names=self.known.names) if self.known else new
 
     # ------------------------------------------------------------ in the thread
 
@@ -152,10 +169,27 @@ class Teacher:
     def _read(self, flagged: Flagged) -> None:
         from cellmend.estimator import load
 
-        last = self.results.learned / MODEL
-        self._know(load(last if last.is_file() else self.results.model))
+        fitted = load(self.results.model)
+        last = self.results.learnings.model
+        self._know(fitted if last is None else load(last), None)
         self.take(None)
+        self._look_at_rules(fitted, flagged)
         self._ask(flagged)
+
+    def _look_at_rules(self, fitted: CellMender, flagged: Flagged) -> None:
+        """Read the table for the rules that it showed before people said anything of them."""
+        from cellmend.review.rulebook import RuleBook
+        from cellmend.table.naming import naming_columns
+
+        self._reach("Looking at the rules")
+        reader = fitted.model_.reader
+        rules = RuleBook(reader, self.results.source.table)
+        names = naming_columns(rules.table, reader.schema, reader.identifiers)
+        witnesses = Witnesses(self.results.source.table)
+        witnesses.prepare(flagged.counts)
+        if self.known is not None:
+            self.known = replace(self.known, rules=rules, witnesses=witnesses, names=names)
+        self.take(None)
 
     def _ask(self, flagged: Flagged) -> None:
         """Let the model choose the cells whose answers would teach most."""
@@ -165,46 +199,85 @@ class Teacher:
             return
         rows = asked_rows(table.num_rows, flagged.rows)
         some = table if len(rows) == table.num_rows else table.take(rows)
-        found = mender.questions(some, QUESTIONS).to_pylist()
-        chosen = [question_of(line | {"row": rows[line["row"]]}) for line in found]
+        found = mender.questions(some, CANDIDATES).to_pylist()
+        worth = [line for line in found if _is_worth_asking(line, self.known.schema)][:QUESTIONS]
+        chosen = [question_of(line | {"row": rows[line["row"]]}) for line in worth]
         self.known = replace(self.known, questions={each.flag.cell: each for each in chosen})
         self.take(None)
 
     def _learn(self, decisions: Sequence[Decision], flagged: Flagged, wishes: Wishes) -> None:
         from cellmend.estimator import load
         from cellmend.findings.finding import to_arrow
+        from cellmend.review.rulebook import RuleBook
         from cellmend.table.schema import Schema
 
         results, table = self.results, self.results.source.table
         mender = load(results.model).set_params(verbose=False)
         guessed = {column.name: column.kind for column in mender.schema_}
-        if any(guessed[name] != kind for name, kind in wishes.kinds.items()):
+        is_refitted = any(guessed[name] != kind for name, kind in wishes.kinds.items())
+        if is_refitted:
             self._reach("Fitting again")
             declared = {} if mender.schema is None else Schema.of(mender.schema).to_dict()
             mender.set_params(schema={**declared, **wishes.kinds}).fit(table)
-        if wishes.rules:
-            heed(mender, wishes.rules)
+        known = self.known.rules if self.known and not is_refitted else None
+        rules = known or RuleBook(mender.model_.reader, table)
+        heed(mender, wishes)
         self._reach("Learning from the decisions")
         mender.learn(table, decisions)
         self._reach("Judging all cells")
         threshold = results.threshold
         mended = mender.mend(table, fdr=threshold.fdr, suspicion=threshold.suspicion, top=threshold.top)
         found = Flagged([flag_of(line) for line in to_arrow(mended.found).to_pylist()])
-        self._keep(mender, mended.found)
-        self._know(mender)
-        decided = {each.cell for each in decisions}
-        changes = changes_between(flagged, found, decided)
+        changes = changes_between(flagged, found, {each.cell for each in decisions})
+        self._keep(mender, mended.found, {**learned_from(decisions, wishes), "changes": asdict(changes)})
+        self._know(mender, rules)
         self.take(found)
         self.progress = replace(self.progress, changes=changes, runs=self.progress.runs + 1)
         self._ask(found)
 
-    def _keep(self, mender: CellMender, found: Sequence[Any]) -> None:
+    def _unlearn(self) -> None:
+        from cellmend.estimator import load
+
+        learnings, rules = self.results.learnings, self.known.rules if self.known else None
+        if not learnings.undo():
+            raise DecisionError("Nothing was learned yet.")
+        found = self.results.read_flagged()
+        self._know(load(learnings.model or self.results.model), rules)
+        self.take(found)
+        self.progress = replace(self.progress, changes=None, undone=self.progress.undone + 1)
+        self._ask(found)
+
+    def _keep(self, mender: CellMender, found: Sequence[Any], about: Mapping[str, Any]) -> None:
         """Write what was learned, so that the next review goes on with it."""
         from cellmend.report.rows import write_findings
 
-        self.results.learned.mkdir(exist_ok=True)
-        mender.save(self.results.learned / MODEL)
-        write_findings(self.results.learned / FINDINGS, found)
+        def write(place: Path) -> None:
+            mender.save(place / MODEL)
+            write_findings(place / FINDINGS, found)
+
+        self.results.learnings.keep(about, write)
+
+
+def learned_from(decisions: Sequence[Decision], wishes: Wishes) -> dict[str, int]:
+    """How much there is to learn from.
+
+    >>> learned_from([Decision(3, "city", "Ulmm", "wrong", "Ulm"), Decision(4, "city", "Rome", "right")], Wishes())
+    {'decisions': 2, 'right': 1, 'wrong': 1, 'repairs': 1, 'columns': 1, 'wishes': 0}
+    """
+    right = sum(each.verdict == RIGHT for each in decisions)
+    return {
+        "decisions": len(decisions),
+        "right": right,
+        "wrong": len(decisions) - right,
+        "repairs": sum(each.repair is not None for each in decisions),
+        "columns": len({each.column for each in decisions}),
+        "wishes": len(wishes.kinds) + len(wishes.rules) + len(wishes.own),
+    }
+
+
+def _is_worth_asking(line: Mapping[str, Any], schema: Schema) -> bool:
+    """Does the answer speak for other cells, of a column that counts, and is it open?"""
+    return schema[line["column"]].kind != IGNORE and line["suspicion"] >= LEAST_DOUBT and line["speaks_for"] > 0
 
 
 def question_of(line: Mapping[str, Any]) -> Asked:
@@ -212,11 +285,6 @@ def question_of(line: Mapping[str, Any]) -> Asked:
     value = line["value"] or ""
     reason = f"{line['column']} is {value or 'missing'}. It stands for cells of which the model knows little"
     return Asked(flag_of({**line, "value": value, "reason": reason}), int(line["speaks_for"]), is_question=True)
-
-
-def _known(mender: CellMender) -> Known:
-    reader = mender.model_.reader
-    return Known(reader.schema, reader.notations, rules=[rule.words() for rule in reader.relations])
 
 
 def likely_levels(mender: CellMender, rows: pa.Table) -> list[dict[str, Levels]]:
@@ -230,15 +298,19 @@ def likely_levels(mender: CellMender, rows: pa.Table) -> list[dict[str, Levels]]
     return found
 
 
-def heed(mender: CellMender, verdicts: Mapping[str, str]) -> None:
-    """Let rules, in words, that were struck out no longer speak, and take those that were confirmed for sure."""
+def heed(mender: CellMender, wishes: Wishes) -> None:
+    """Let rules that were struck out no longer speak, and take those that were confirmed and one's own for sure."""
     from cellmend.table.relations.rules import Rules
 
-    reader = mender.model_.reader
+    if not (wishes.rules or wishes.own):
+        return
+    reader, verdicts = mender.model_.reader, wishes.rules
     told = Rules.told_by(reader.relations, reader.sure)
-    kept = [rule for rule in told.rules or () if verdicts.get(rule.rule) != "struck"]
+    kept = (rule for rule in told.rules or () if verdicts.get(rule.rule) != STRUCK)
+    own = (rule for rule in told.own if verdicts.get(rule) != STRUCK)
     rules = Rules(
-        tuple(replace(rule, sure=rule.sure or verdicts.get(rule.rule) == "confirmed") for rule in kept), told.own
+        tuple(replace(rule, sure=rule.sure or verdicts.get(rule.rule) == CONFIRMED) for rule in kept),
+        (*own, *wishes.own),
     )
     relations = tuple(rules.choose(reader.relations))
     sure = rules.sure(relations, [column.name for column in reader.schema])

@@ -2,7 +2,7 @@
 // What is shown stays as it is until somebody acts; what is new about it is told in a line of its own.
 import { ask } from "./api.js";
 import { action, apart, byId, counted, el, isTyping, notify, number, openDialog, percent, plain, shown, speak, told } from "./dom.js";
-import { brief, compared, isLong, isolated } from "./difference.js";
+import { brief, compared, isLong, isolated, LONG } from "./difference.js";
 import { keyOf } from "./outbox.js";
 
 const typed = new Map(); // what is being typed about each cell: it is never lost
@@ -47,6 +47,7 @@ export class Card {
     this.place.replaceChildren(
       el("div", { className: "top" }, el("p", { className: "kicker" }, kicker), this.news),
       el("h3", {}, apart(flag.column), " ", el("small", {}, `row ${number(flag.row)}`)),
+      el("p", { className: "where" }, ...this.calledInFile()),
       el("div", { className: "told", tabIndex: 0, role: "group", "aria-label": "What was found" },
         ...(this.editing === null ? [] : [this.editor()]),
         this.exchange(),
@@ -60,6 +61,13 @@ export class Card {
     );
   }
 
+  // The row as the report names it: by its line in the file, and by what stands in the columns that tell rows apart.
+  calledInFile() {
+    const { line, name } = this.cell;
+    const parts = [...(line === null ? [] : [`line ${number(line)}`]), ...(name ? [apart(name)] : [])];
+    return parts.length ? parts.flatMap((part, place) => (place ? [" · ", part] : [part])) : ["\u00a0"];
+  }
+
   exchange() {
     const { flag, text, decision } = this.cell;
     const repair = decision?.repair ?? flag.repair;
@@ -69,23 +77,40 @@ export class Card {
     }
     const word = decision?.repair != null ? "decided" : "proposed";
     const span = flag.low === null ? null : el("small", {}, `usually ${short(flag.low)} to ${short(flag.high)}`);
+    const isProposal = repair !== null && repair === flag.repair && flag.repair_probability > 0;
+    const sure = isProposal ? el("small", { className: "sure" }, `${surely(flag.repair_probability)} sure`) : null;
     return el("div", { className: isLong(text) || isLong(repair) ? "exchange long" : "exchange" },
       el("div", {}, el("span", { className: "word" }, "found"), el("output", { className: "found" }, ...compared(text, repair))),
       el("span", { className: "arrow", "aria-hidden": "true" }, "→"),
       el("div", {}, el("span", { className: "word" }, word),
-        el("output", { className: "meant" }, ...(repair === null ? [el("i", {}, "not sure enough")] : compared(repair, text))), span));
+        el("output", { className: "meant" }, ...(repair === null ? [el("i", {}, "not sure enough")] : compared(repair, text))), sure, span));
   }
 
-  // The likely levels, each of which can be chosen as the repair unless it is what stands there.
+  // What may be meant: the levels that the rest of the row makes likely, and what other rows say. Each can be chosen.
+  get suggestions() {
+    const { likely, witnesses, text } = this.cell;
+    const found = new Map(likely.map(([level, chance]) => [level, percent(chance)]));
+    for (const { says, count } of witnesses ?? []) if (says !== null && !found.has(says)) found.set(says, counted(count, "row"));
+    return [...found].map(([level, why]) => ({ level, why, isHere: level === text }));
+  }
+
+  get choices() {
+    return this.suggestions.filter(({ isHere }) => !isHere).map(({ level }) => level);
+  }
+
   likely() {
-    if (!this.cell.likely.length) return [];
-    const parts = this.cell.likely.map(([level, chance]) => el("li", {}, this.choice(level), " ", el("b", {}, percent(chance))));
-    return [el("div", { className: "likely" }, el("span", { className: "word" }, "by the rest of the row"), el("ul", {}, ...parts))];
+    const { suggestions, choices } = this;
+    if (choices.every((level) => level === this.cell.flag.repair)) return []; // nothing but what is proposed
+    const parts = suggestions.map(({ level, why, isHere }) => el("li", {},
+      ...(isHere ? [el("span", {}, apart(level))] : this.choice(level, choices.indexOf(level) + 1)), " ", el("b", {}, why)));
+    return [el("div", { className: "likely" }, el("span", { className: "word" }, "by the rest of the row and other rows"), el("ul", {}, ...parts))];
   }
 
-  choice(level) {
-    if (level === this.cell.text) return el("span", {}, apart(level));
-    return el("button", { type: "button", className: "quietly", "aria-label": `Repair as ${level}`, onclick: () => this.repair(level) }, apart(level));
+  choice(level, digit) {
+    const key = digit <= 9 ? String(digit) : null;
+    const name = isLong(level) ? `${level.slice(0, LONG)}…` : level;
+    return [...(key ? [el("kbd", { "aria-hidden": "true" }, key), " "] : []),
+      el("button", { type: "button", className: "quietly", "aria-label": `Repair as ${level}`, "aria-keyshortcuts": key, onclick: () => this.repair(level) }, apart(name))];
   }
 
   // Every button has its place, so that none comes to lie where another one was.
@@ -268,6 +293,12 @@ export class Card {
 
   press(event) {
     if (!this.cell || this.isSaving || event.repeat || isTyping(event)) return false;
+    const chosen = /^[1-9]$/.test(event.key) ? this.choices[event.key - 1] : undefined;
+    if (chosen !== undefined) {
+      event.preventDefault();
+      this.repair(chosen);
+      return true;
+    }
     const deed = { a: "accept", r: "reject", e: "edit", w: "wrong", s: this.skip ? "skip" : "", b: "bulkFirst" }[event.key.toLowerCase()];
     if (!deed) return false;
     event.preventDefault();
@@ -294,7 +325,7 @@ const mostAlike = (alike, by) => (alike ? Math.max(alike[by].right, alike[by].wr
 const firstAlike = (alike) => ["value", "cause"].find((by) => mostAlike(alike, by) > 1);
 
 export const isOtherwise = (one, other) => one?.verdict !== other?.verdict || one?.repair !== other?.repair;
-const substance = ({ flag, text, likely, picture, is_question: isQuestion }) => JSON.stringify([flag, text, likely, picture, isQuestion]);
+const substance = ({ flag, text, likely, picture, witnesses, is_question: isQuestion }) => JSON.stringify([flag, text, likely, picture, witnesses, isQuestion]);
 
 function bulkLine(flag, verdict) {
   const repair = verdict === "wrong" ? [" → ", el("span", { className: "meant" }, shown(flag.repair))] : [];
@@ -304,9 +335,10 @@ function bulkLine(flag, verdict) {
 function suspicionBar(suspicion) {
   const bar = el("span", { className: "length" });
   bar.style.width = percent(suspicion).replace(" ", "");
-  const said = suspicion >= 0.995 ? "over 99 %" : percent(suspicion);
-  return el("p", { className: "suspicion" }, el("span", { className: "room", "aria-hidden": "true" }, bar), ` ${said} suspicion`);
+  return el("p", { className: "suspicion" }, el("span", { className: "room", "aria-hidden": "true" }, bar), ` ${surely(suspicion)} suspicion`);
 }
+
+const surely = (chance) => (chance >= 0.995 ? "over 99 %" : percent(chance));
 
 // The end of an interval: a number, or a date as it stands.
 function short(end) {

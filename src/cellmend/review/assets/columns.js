@@ -1,28 +1,30 @@
-// What whole columns are: their kinds, which values may stand in them, and the rules between them.
+// What whole columns are: their kinds, and which values may stand in them; beside them stand the rules of the table.
 import { ask } from "./api.js";
 import { apart, byId, counted, el, notify, told } from "./dom.js";
 import * as outbox from "./outbox.js";
+import * as rules from "./rules.js";
 import { readState } from "./state.js";
 
 const KINDS = { real: "number", category: "category", count: "count", ordinal: "ordered levels", date: "date", ignore: "leave out" };
 
 export async function open() {
-  draw(await ask("columns"));
+  const found = ask("columns");
+  await rules.open();
+  draw(await found);
 }
 
 // What is being chosen or typed is not disturbed: once the columns are there they stay.
 export async function look() {
   if (!byId("column-list").querySelector("article")) await open();
+  else await rules.look();
 }
 
-function draw({ columns, rules }) {
+function draw({ columns }) {
   if (columns === null) {
     byId("column-list").replaceChildren(el("p", { className: "quiet" }, "The model is being read."));
     return;
   }
   byId("column-list").replaceChildren(...columns.map(line));
-  byId("rules").hidden = rules.length === 0;
-  byId("rule-list").replaceChildren(...rules.map(rule));
 }
 
 export async function undo({ answered }) {
@@ -71,12 +73,4 @@ function form(name, kind, limits) {
   field("Of the form (a regular expression)", "pattern", limits.pattern, "[A-Z]{2}-\\d+"),
   el("button", { type: "submit" }, "Save"));
   return made;
-}
-
-function rule({ rule: words, verdict }) {
-  const choice = (value, name) => el("button", {
-    type: "button", className: "quietly", "aria-pressed": verdict === value ? "true" : "false",
-    onclick: () => say("rule", { rule: words, verdict: verdict === value ? null : value }, `the rule “${words}”`, "Saved; it counts from the next learning on."),
-  }, name);
-  return el("li", { className: verdict ?? "" }, el("span", {}, words), choice("confirmed", "Confirm"), choice("struck", "Strike out"));
 }

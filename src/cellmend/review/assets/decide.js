@@ -1,11 +1,13 @@
-// The queue: the best questions first, then the flagged cells, one after another. Whole cards are fetched ahead, so that a
+// The queue: flagged cells, or the questions that the model offers, one after another. Whole cards are fetched ahead, so that a
 // key shows the next one at once; what it decided is on its way meanwhile.
 import { ask } from "./api.js";
 import { Card, isOtherwise } from "./card.js";
 import { chart } from "./chart.js";
 import { apart, byId, counted, el, notify, number, plain, shown } from "./dom.js";
+import * as narrow from "./narrow.js";
 import * as outbox from "./outbox.js";
 import { state } from "./state.js";
+import { witnesses } from "./witnesses.js";
 
 const AHEAD = 20; // cards
 const LISTED = 6; // of them are named below
@@ -25,6 +27,7 @@ export const isEmpty = () => isWaiting;
 
 // Show the queue, and the cell that was shown before if it is still open.
 export async function open() {
+  narrow.drawFilters();
   wanted = card.key;
   wait();
   await fill();
@@ -35,12 +38,22 @@ function show(cell) {
   wanted = null;
   card.show(cell);
   drawRow(cell);
+  byId("witnesses").replaceChildren(...witnesses(cell));
   byId("chart").replaceChildren(chart(cell.picture));
+  byId("chart").parentElement.hidden = cell.picture?.kind === "none";
   drawUpcoming();
 }
 
+// Another part of the queue is asked for: it begins anew.
+narrow.onNarrow(() => {
+  ahead = [];
+  wait();
+  fill();
+});
+
 function goOn() {
-  if (ahead.length) show(ahead.shift());
+  if (narrow.answered()) finished();
+  else if (ahead.length) show(ahead.shift());
   else wait();
   fill();
   if (card.cell) card.focus();
@@ -75,8 +88,9 @@ function fill() {
 async function refill() {
   while (isOutdated) {
     isOutdated = false;
-    const found = await ask("queue", { count: AHEAD + outbox.count() });
-    if (found.version < newest) {
+    const asked = narrow.narrowed();
+    const found = await ask("queue", { count: AHEAD + outbox.count(), ...asked });
+    if (found.version < newest || asked !== narrow.narrowed()) {
       isOutdated = true;
       continue;
     }
@@ -105,7 +119,7 @@ outbox.on("acknowledged", ({ name, cell, answer }) => {
 export async function look() {
   const here = card.cell;
   await fill();
-  if (!here) return ahead.length && !isWaiting ? offerMore() : null;
+  if (!here) return ahead.length && !isWaiting && !card.cell ? offerMore() : null;
   const now = await ask("cell", card.where);
   if (card.cell !== here) return null;
   const isDecided = now.decision && isOtherwise(now.decision, here.decision);
@@ -170,6 +184,7 @@ function finished() {
   isWaiting = false;
   const { open: left, ...decided } = state.tally;
   const done = Object.values(decided).reduce((sum, own) => sum + own, 0);
+  const instead = narrow.finished();
   const ways = [
     ["learn", "Learn from my decisions", "see what else they tell: cells found, dropped, and repaired otherwise"],
     ["show-table", "Look through the table", "decide about any cell, also one that is not flagged"],
@@ -177,12 +192,15 @@ function finished() {
   ];
   card.clear(
     el("div", { className: "top" }, el("p", { className: "kicker" }, "Finished"), card.news),
-    el("h3", {}, left ? "Nothing else is asked" : done ? "Everything is decided" : "Nothing is flagged"),
-    el("p", {}, `${counted(done, "decision")} ${done === 1 ? "is" : "are"} saved. What next?`),
-    el("ul", { className: "ways-on" }, ...ways.map(([id, name, words]) =>
-      el("li", {}, el("button", { type: "button", onclick: () => byId(id).click(), disabled: byId(id).disabled }, name), el("span", {}, ` ${words}`)))),
+    ...(instead ?? [
+      el("h3", {}, left ? "Nothing else is asked" : done ? "Everything is decided" : "Nothing is flagged"),
+      el("p", {}, `${counted(done, "decision")} ${done === 1 ? "is" : "are"} saved. What next?`),
+      el("ul", { className: "ways-on" }, ...ways.map(([id, name, words]) =>
+        el("li", {}, el("button", { type: "button", onclick: () => byId(id).click(), disabled: byId(id).disabled }, name), el("span", {}, ` ${words}`)))),
+    ]),
   );
   card.news.replaceChildren();
+  byId("witnesses").replaceChildren();
   byId("chart").replaceChildren();
   byId("row").replaceChildren();
   drawUpcoming();

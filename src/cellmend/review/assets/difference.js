@@ -1,7 +1,7 @@
 // Which words of a long text differ from those of another one.
 import { apart, el, shown } from "./dom.js";
 
-const LONG = 40; // letters from which on a text is set smaller, and its words are compared
+export const LONG = 40; // letters from which on a text is set smaller, and its words are compared
 const MOST_WORDS = 200;
 
 export const isLong = (text) => (text ?? "").length >= LONG;

@@ -4,21 +4,24 @@ import * as columns from "./columns.js";
 import * as decide from "./decide.js";
 import * as groups from "./groups.js";
 import * as history from "./history.js";
+import { apart, byId, counted, el, isTyping, notify, number, openDialog, told } from "./dom.js";
+import * as learning from "./learning.js";
 import * as same from "./same.js";
-import { apart, byId, counted, el, isTyping, notify, number, openDialog, plain, told } from "./dom.js";
 import * as outbox from "./outbox.js";
+import * as rules from "./rules.js";
 import { onChange, readState, refresh, state } from "./state.js";
 import * as table from "./table.js";
 import * as values from "./values.js";
 
-const VIEWS = { groups, decide, table, values, columns }; // in the order of their keys
+const VIEWS = { groups, decide, table, values, columns };
+const VIEW_KEYS = { g: "groups", c: "decide", t: "table", v: "values", o: "columns" }; // digits take suggestions
 const PULSE = 2000; // milliseconds between looks at what others did
 const QUICK_PULSE = 400; // while something is learned
 const KEYS = [
   ["A", "accept the proposed repair"], ["R", "the value is right: keep it"], ["E", "edit: type what it should be"],
   ["W", "wrong, but not known what it should be"], ["S", "skip: asked again at the end"], ["B", "decide about all like this one"],
   ["H", "all steps, and back to any of them"], ["U", "undo the last step"], ["L", "learn from the decisions"], ["M", "the same for the other cells with the value that was just decided"],
-  ["1 2 3 4 5", "Groups, Cells, Table, Values, Columns"],
+  ["1 2 3 …", "take the first, second, third … of the suggestions"], ["G C T V O", "the views: Groups, Cells, Table, Values, Columns"],
   ["↑ ↓ Space", "in the groups: move, tick; A, R and E count for what is ticked, else for the line; Enter looks inside"],
   ["N P", "in the table: next and previous flagged cell"], ["← ↑ → ↓", "in the table: move; Enter goes to the cell's card"],
 ];
@@ -46,12 +49,15 @@ const guarded = (work) => work.catch((error) => notify(error.message, true));
 
 for (const button of document.querySelectorAll(".view")) {
   button.id = `show-${button.dataset.view}`;
+  const key = Object.keys(VIEW_KEYS).find((each) => VIEW_KEYS[each] === button.dataset.view).toUpperCase();
+  Object.assign(button, { title: `Key ${key}` });
+  button.setAttribute("aria-keyshortcuts", key);
   button.addEventListener("click", () => guarded(open(button.dataset.view)));
 }
 
 // ---------------------------------------------------------------- above all views
 
-onChange((before) => {
+onChange(() => {
   const { open: left, ...decided } = state.tally;
   const done = Object.values(decided).reduce((sum, own) => sum + own, 0);
   byId("name").textContent = state.table ?? "";
@@ -59,8 +65,6 @@ onChange((before) => {
   Object.assign(byId("decided"), { max: Math.max(left + done, 1), value: done });
   byId("decided-words").textContent = `${number(done)} decided, ${number(left)} open`;
   drawOutbox();
-  byId("learn").disabled = !state.is_read || state.learning.is_running;
-  drawLearning(before.learning);
 });
 
 // What is on its way, and what would be undone.
@@ -98,32 +102,6 @@ async function bringBack({ cell }, canBeSentAgain) {
   else await decide.bringBackAnew(cell.flag);
 }
 
-function drawLearning(before) {
-  const { is_running: isRunning, stage, done, seconds, error, runs } = state.learning;
-  byId("learning").hidden = !isRunning;
-  byId("stage").textContent = `${stage} … ${Math.round(seconds)} s`;
-  byId("learned").value = done;
-  if (before?.is_running && !isRunning && error) notify(`The model stopped: ${error}`, true);
-  if (isRunning && !before?.is_running) byId("changes").hidden = true;
-  if (before && runs > before.runs) byId("changes").hidden = false;
-}
-
-// Asked for by a button: a dialog that opens by itself would take the keys.
-async function showChanges() {
-  byId("changes").hidden = true;
-  const { counts, listed } = await ask("changes");
-  const words = { found: "found", dropped: "dropped", "repaired otherwise": "repaired otherwise" };
-  const summary = Object.entries(words).map(([key, word]) => el("li", {}, el("b", {}, number(counts[key] ?? 0)), ` ${word}`));
-  const list = el("ol", { className: "listed", tabIndex: 0, "aria-label": "Cells that changed" }, ...listed.map(changeLine));
-  openDialog("What learning changed", el("ul", { className: "counts" }, ...summary),
-    listed.length ? list : el("p", {}, "Nothing changed beyond the cells that you decided."));
-}
-
-function changeLine({ what, row, column, value, before, after }) {
-  const repair = what === "repaired otherwise" ? told`${plain(before)} → ${plain(after)}` : what === "found" && after !== null ? told`→ ${plain(after)}` : [];
-  return el("li", {}, el("small", {}, `${what} · row ${number(row)} · `), el("b", {}, apart(column)), " ", el("span", { className: "found" }, apart(plain(value))), " ", el("span", { className: "meant" }, ...repair));
-}
-
 async function undo() {
   const last = outbox.lastStep() ?? state.undo;
   if (!last) return notify("There is nothing to undo.");
@@ -152,12 +130,6 @@ function takeBack({ step, what, cell }) {
 
 const showHistory = () => history.show(() => VIEWS[view].open());
 
-async function learn() {
-  const done = await outbox.post({ name: "learn", deed: {}, what: "learning", cell: null, isAwaited: true });
-  notify(done.started ? "Learning goes on beside your work." : "The model is at work; try again when it is done.");
-  pulseSoon(QUICK_PULSE);
-}
-
 async function exportAll() {
   const done = await outbox.post({ name: "export", deed: {}, what: "the export", cell: null, isAwaited: true });
   const lines = Object.entries({
@@ -180,17 +152,15 @@ function showKeys() {
 
 byId("undo").addEventListener("click", () => guarded(undo()));
 byId("history").addEventListener("click", () => guarded(showHistory()));
-byId("learn").addEventListener("click", () => guarded(learn()));
+byId("learn").addEventListener("click", () => guarded(learning.open()));
 byId("export").addEventListener("click", () => guarded(exportAll()));
-byId("changes").addEventListener("click", () => guarded(showChanges()));
 byId("help").addEventListener("click", showKeys);
 
 document.addEventListener("keydown", (event) => {
   if (isTyping(event) || byId("dialog").open) return;
   if (event.key.length === 1 && !keysCount()) return;
-  const others = { u: undo, l: learn, m: same.take, h: showHistory };
-  Object.keys(VIEWS).forEach((name, place) => { others[place + 1] = () => open(name); });
-  const other = others[event.key.toLowerCase()];
+  const key = event.key.toLowerCase();
+  const other = key in VIEW_KEYS ? () => open(VIEW_KEYS[key]) : { u: undo, l: learning.open, m: same.take, h: showHistory }[key];
   if (other && !event.repeat) {
     event.preventDefault();
     guarded(Promise.resolve(other()));
@@ -224,6 +194,9 @@ async function pulse() {
 document.addEventListener("visibilitychange", () => document.hidden || pulseSoon(0));
 
 values.onRows((column, value) => guarded(open("table").then(() => table.showHolding(column, value))));
+rules.onRows((rule) => guarded(open("table").then(() => table.showBreaking(rule))));
+learning.onLearning({ show: (cell) => open("decide").then(() => decide.bringBackAnew(cell)), begin: () => pulseSoon(QUICK_PULSE) });
+
 await guarded(readState().then(() => open(location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "groups")));
 document.documentElement.dataset.ready = "yes";
 pulseSoon(QUICK_PULSE);

@@ -12,6 +12,8 @@ let trouble = null; // what stopped it: the entry, the error, and whether it can
 export const on = (event, listener) => listeners[event].push(listener);
 export const count = () => waiting.length;
 export const isStopped = () => trouble !== null;
+// Once all that was done so far is acknowledged; at once if something stopped it.
+export const settled = () => (trouble ? Promise.resolve() : waiting.at(-1)?.answered.catch(() => {}) ?? Promise.resolve());
 export const lastStep = () => steps.at(-1) ?? null;
 export const keyOf = ({ row, column }) => `${row} ${column}`;
 export const isPending = (key) => waiting.some(({ cell }) => cell && keyOf(cell.flag) === key);

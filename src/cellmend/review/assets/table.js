@@ -328,6 +328,7 @@ export async function open() {
   const names = state.columns.map(({ name, flagged }) => [name, flagged ? `${name} (${number(flagged)})` : name]);
   chooseFrom(filters.elements.only, names);
   chooseFrom(filters.elements.cause, state.causes.map((cause) => [cause, cause]));
+  chooseFrom(filters.elements.rule, state.rules.map(({ rule, broken }) => [rule, `${rule} (${number(broken)})`]));
   if (!grid.contains(spacer)) {
     grid.append(spacer, head, body);
   }
@@ -338,10 +339,24 @@ export async function open() {
 // Show the rows in which a column holds a value, until somebody has seen enough of them.
 export async function showHolding(column, value) {
   filters.reset();
+  hold(column, value);
+  await reload({ fromTop: true });
+}
+
+// Show the rows that break a rule, and nothing else.
+export async function showBreaking(rule) {
+  filters.reset();
+  hold("", "");
+  filters.elements.rule.value = rule;
+  await choose(null);
+  await reload({ fromTop: true });
+  grid.focus();
+}
+
+function hold(column, value) {
   held = column ? { within: column, holds: value } : {};
   byId("held").replaceChildren(...told`${column} is ${plain(value)} ×`);
   byId("held").hidden = !column;
-  await reload({ fromTop: true });
 }
 
 byId("held").addEventListener("click", () => showHolding("", "").catch((error) => notify(error.message, true)));
