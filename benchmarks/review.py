@@ -170,15 +170,16 @@ def many(url: str) -> None:
     line, edit = group["lines"][0], {"column": "place_3", "values": ["town 007"], "repair": "town 008"}
     count = ask(url, "values?column=place_3&text=town+007")["cells"]
     pattern = {"column": "place_4", "find": "town 00", "put": "town 10"}
+    whole = {"group": group["place"]}
     deeds: list[tuple[str, str, dict[str, Any]]] = [
-        ("a line", "group", {"picks": [{"group": group["place"], "line": line["place"]}], "count": line["repaired"]}),
-        ("a group", "group", {"picks": [{"group": group["place"]}], "count": group["repaired"]}),
+        ("a line", "group", {"picks": [whole | {"line": line["place"]}], "count": line["repaired"]}),
+        ("a group", "group", {"picks": [whole], "count": group["repaired"]}),
         ("a value", "replace", {"edits": [edit], "count": count}),
         ("a pattern", "transform", {**pattern, "count": ask(url, "preview?column=place_4&find=town+00")["cells"]}),
     ]
     for words, name, deed in deeds:
         start = time.perf_counter()
-        done = ask(url, name, deed | {"verdict": "wrong", "insist": True})
+        done = ask(url, name, deed | {"verdict": "wrong", "insist": True, "listing": listed["listing"]})
         tell(f"{words}: {done['cells']:,} cells in {1000 * (time.perf_counter() - start):.0f} ms")
         start = time.perf_counter()
         ask(url, "undo", {"step": done["step"]})

@@ -11,7 +11,7 @@ from cellmend.patch import Replacement, read_patch
 from cellmend.review.limits import Limits
 from cellmend.review.review import Review
 from cellmend.review.rows import Filter
-from tests.review.conftest import ROWS, Client
+from tests.review.conftest import ROWS, Client, wait_for_teacher
 
 
 def decided(review: Review) -> list[Decision]:
@@ -49,7 +49,7 @@ def test_a_line_is_accepted_and_undone_as_one_step(client: Client, review: Revie
     group, line = line_of(client, "Oslx")
     assert (line["cells"], line["first"]["repair"]) == (4, "Oslo")
     pick = {"group": group["place"], "line": line["place"]}
-    done = client.tell("group", picks=[pick], verdict="wrong", count=4)
+    done = client.tell("group", listing=0, picks=[pick], verdict="wrong", count=4)
     assert done["cells"] == 4
     assert sorted((each.row, each.repair) for each in decided(review)) == [(row, "Oslo") for row in (5, 6, 7, 8)]
     assert texts(review, "city").get("Oslx") is None
@@ -61,7 +61,7 @@ def test_a_line_is_accepted_and_undone_as_one_step(client: Client, review: Revie
 def test_a_group_is_decided_without_the_cells_that_were_unticked(client: Client, review: Review) -> None:
     group, line = line_of(client, "Oslx")
     pick = {"group": group["place"], "line": line["place"], "besides": [6]}
-    client.tell("group", picks=[pick], verdict="right", count=3)
+    client.tell("group", listing=0, picks=[pick], verdict="right", count=3)
     assert sorted((each.row, each.verdict) for each in decided(review)) == [(row, "right") for row in (5, 7, 8)]
     assert line_of(client, "Oslx")[1]["cells"] == 1
 
@@ -70,22 +70,40 @@ def test_what_is_decided_is_what_was_listed(client: Client, review: Review) -> N
     group, line = line_of(client, "Oslx")
     review.keep((5, "city"), seen=None)
     pick = {"group": group["place"], "line": line["place"]}
-    answer = client.post("/api/group", json={"picks": [pick], "verdict": "wrong", "count": 4})
+    answer = client.post("/api/group", json={"listing": 0, "picks": [pick], "verdict": "wrong", "count": 4})
     assert answer.status_code == 422
     assert "4 cells were shown and it would be 3 now" in answer.json()["error"]
     assert len(decided(review)) == 1
 
 
+def test_places_of_groups_count_only_as_long_as_the_same_cells_are_flagged(client: Client, review: Review) -> None:
+    """Another group may stand in the same place by then, with as many cells."""
+    group, line = line_of(client, "Oslx")
+    pick = {"group": group["place"], "line": line["place"]}
+    review.set_limits("note", Limits(levels=("note 1",)))
+    given = {"listing": 0, "picks": [pick], "verdict": "wrong", "count": 4}
+    answer = client.post("/api/group", json=given)
+    assert answer.status_code == 422
+    assert answer.json()["error"] == "Other cells are flagged by now; look at the groups again."
+    assert client.post("/api/edit", json={"listing": 0, "pick": pick, "repair": "Lima", "count": 4}).status_code == 422
+    assert decided(review) == []
+    assert client.get("/api/groups").json()["listing"] == 1
+    review.start()  # the model is read, and flags the same cells
+    wait_for_teacher(review)
+    assert client.get("/api/groups").json()["listing"] == 1
+
+
 def test_of_a_filtered_group_only_what_is_shown_is_decided(client: Client, review: Review) -> None:
     [group] = groups(client, text="oslx")
-    client.tell("group", picks=[{"group": group["place"]}], text="oslx", verdict="wrong", count=group["repaired"])
+    picks = [{"group": group["place"]}]
+    client.tell("group", listing=0, picks=picks, text="oslx", verdict="wrong", count=group["repaired"])
     assert {each.value for each in decided(review)} == {"Oslx"}
 
 
 def test_the_target_of_a_line_can_be_edited_and_is_checked(client: Client, review: Review) -> None:
     group, line = line_of(client, "Oslx")
     pick = {"group": group["place"], "line": line["place"]}
-    client.tell("edit", pick=pick, repair="Lima", count=4)
+    client.tell("edit", listing=0, pick=pick, repair="Lima", count=4)
     assert {each.repair for each in decided(review)} == {"Lima"}
 
 
@@ -93,7 +111,7 @@ def test_cells_without_a_repair_are_not_accepted(client: Client, review: Review)
     review.set_limits("note", Limits(levels=("note 1",)))
     [group] = groups(client, only="note")
     assert (group["cells"], group["repaired"]) == (ROWS - 1, 0)
-    assert client.tell("group", picks=[{"group": group["place"]}], verdict="wrong", count=0)["cells"] == 0
+    assert client.tell("group", listing=1, picks=[{"group": group["place"]}], verdict="wrong", count=0)["cells"] == 0
     assert decided(review) == []
 
 
@@ -245,9 +263,9 @@ def test_clusters_follow_what_was_edited(client: Client, review: Review) -> None
 @pytest.mark.parametrize(
     ("deed", "asked"),
     [
-        ("group", {"picks": "all", "verdict": "wrong", "count": 1}),
-        ("group", {"picks": [{"group": "x"}], "verdict": "wrong", "count": 1}),
-        ("edit", {"pick": {"group": 0}, "repair": 5, "count": 1}),
+        ("group", {"listing": 0, "picks": "all", "verdict": "wrong", "count": 1}),
+        ("group", {"listing": 0, "picks": [{"group": "x"}], "verdict": "wrong", "count": 1}),
+        ("edit", {"listing": 0, "pick": {"group": 0}, "repair": 5, "count": 1}),
         ("replace", {"edits": [{"column": "city", "values": "Oslx", "repair": "Oslo"}], "count": 4}),
         ("replace", {"edits": [{"column": "city", "values": ["Oslx"]}], "count": 4}),
         ("transform", {"column": "city", "find": 3, "count": 4}),

@@ -40,7 +40,8 @@ MOST_PLAIN = 5000  # different values that are looked through for units without 
 
 def groups(review: Review, asked: Mapping[str, Any]) -> Any:
     """Some groups of findings with their first lines, and how much there is in all of them."""
-    version, found = review.version, review.groups(filter_of(asked))
+    with review.lock:
+        version, listing, found = review.version, review.listing, review.groups(filter_of(asked))
     start = whole(asked, "start", 0)
     return {
         "total": len(found),
@@ -48,6 +49,7 @@ def groups(review: Review, asked: Mapping[str, Any]) -> Any:
         "repaired": sum(each.repaired for each in found),
         "start": start,
         "groups": [_group(each) for each in found[start : start + MOST_GROUPS]],
+        "listing": listing,
         "version": version,
     }
 
@@ -172,14 +174,25 @@ def _group_of(review: Review, asked: Mapping[str, Any]) -> OpenGroup | None:
 def group(review: Review, asked: Mapping[str, Any]) -> Any:
     """Accept the repairs, or keep the values, of groups and lines."""
     picks = [pick_of(each) for each in listed(asked, "picks")]
-    return done(review, decide_groups(review, picks, filter_of(asked), verdict_of(asked), whole(asked, "count")))
+    with review.lock:
+        _check_listing(review, asked)
+        step = decide_groups(review, picks, filter_of(asked), verdict_of(asked), whole(asked, "count"))
+    return done(review, step)
 
 
 def edit(review: Review, asked: Mapping[str, Any]) -> Any:
     """Give all cells of a line another repair."""
     pick, repair, insist = pick_of(mapping(asked.get("pick"))), text(asked, "repair"), asked.get("insist") is True
-    step = edit_line(review, pick, filter_of(asked), repair, count=whole(asked, "count"), insist=insist)
+    with review.lock:
+        _check_listing(review, asked)
+        step = edit_line(review, pick, filter_of(asked), repair, count=whole(asked, "count"), insist=insist)
     return done(review, step)
+
+
+def _check_listing(review: Review, asked: Mapping[str, Any]) -> None:
+    """Refuse places of groups that were counted among other findings than those of now."""
+    if whole(asked, "listing") != review.listing:
+        raise DecisionError("Other cells are flagged by now; look at the groups again.")
 
 
 def replace(review: Review, asked: Mapping[str, Any]) -> Any:

@@ -54,6 +54,7 @@ class Review:
         self.skipped: dict[Cell, None] = {}
         self.lock = threading.RLock()
         self._changes = 0  # of flagged cells and columns
+        self.listing = 0  # rises when other cells are flagged, or with other repairs
         self._found = results.read_flagged()
         self.flagged = self._found
         self._sketches: dict[str, Sketch] = {}
@@ -93,7 +94,8 @@ class Review:
         rules = self.rules
         self._heeded = found = self._found if rules is None else rules.heeding(self._found, self.wishes)
         forbidden = [flag for name, limits in self.wishes.limits.items() for flag in self._forbidden(name, limits)]
-        self.flagged = found.merged(forbidden) if forbidden else found
+        before, self.flagged = self.flagged, found.merged(forbidden) if forbidden else found
+        self.listing += before.flags != self.flagged.flags
         self._sketches.clear()
         self._tally = {}
         self._changes += 1

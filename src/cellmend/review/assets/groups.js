@@ -14,7 +14,7 @@ const opened = new Map(); // lines that are looked into, with what is seen there
 const forms = new Map(); // of lines and cells: what is being typed about them
 const lengthened = new Map(); // of groups: how many lines are shown
 let groups = [];
-let found = { total: 0, cells: 0, repaired: 0, version: -1 };
+let found = { total: 0, cells: 0, repaired: 0, listing: 0, version: -1 };
 let isActing = false;
 let asked = 0; // how often it was asked: an answer that another overtook is left
 
@@ -194,7 +194,7 @@ async function deliver(name, deed, what, words, form = null) {
 async function decide(picks, verdict, count, what) {
   const words = ({ cells }) => (verdict === "wrong" ? `Accepted ${counted(cells, "repair")}.` : `Kept ${counted(cells, "value")}.`);
   try {
-    await deliver("group", { ...wanted(), picks: picks.map(withoutRows), verdict, count }, what, words);
+    await deliver("group", { ...wanted(), listing: found.listing, picks: picks.map(withoutRows), verdict, count }, what, words);
   } catch (error) {
     notify(error.message, true);
     await guarded(reload());
@@ -210,7 +210,7 @@ function withoutRows(pick) {
 
 // Open a form at a place, unless it is open; `typed` is what it needs besides.
 function openForm(key, place, typed) {
-  const close = () => { forms.get(key).form.remove(); forms.delete(key); focusAt(key); };
+  const close = () => { forms.get(key).form.remove(); forms.delete(key); focusAt(key); guarded(look()); };
   if (!forms.has(key)) forms.set(key, targetForm({ ...typed, onCancel: close }));
   place.append(forms.get(key).form);
   forms.get(key).focus();
@@ -223,7 +223,7 @@ function editLine(group, line) {
   openForm(key, list.querySelector(`[data-at="${key}"]`).parentElement, {
     label: told`What ${group.column} should be where it is ${plain(line.first.value)}`,
     value: line.first.repair ?? line.first.value, name: `Set ${many()}`,
-    save: (text, insist) => deliver("edit", { ...wanted(), pick: pickOf(group, line), repair: text, count: now().cells, insist },
+    save: (text, insist) => deliver("edit", { ...wanted(), listing: found.listing, pick: pickOf(group, line), repair: text, count: now().cells, insist },
       `${many()} of ${group.column}`, ({ cells }) => told`Set ${counted(cells, "cell")} of ${group.column} to ${plain(text)}.`, key),
   });
 }
@@ -335,9 +335,9 @@ export async function open() {
   await reload();
 }
 
-// Another tab, or learning, has changed something; what is being typed stays.
+// Another tab, or learning, has changed something; nothing moves while somebody types.
 export async function look() {
-  if (found.version !== state.version) await reload();
+  if (found.version !== state.version && !forms.size) await reload();
 }
 
 export async function undo({ answered }) {
