@@ -63,7 +63,7 @@ def _beside(folder: Path, ending: str) -> Path:
 
 
 @contextmanager
-def only_run(folder: Path, hint: str = "Wait, or choose another place with -o.") -> Iterator[None]:
+def only_run(folder: Path, hint: str = "wait, or choose another place with -o.") -> Iterator[None]:
     """While a run writes into a folder no other may; the lock of a run that was killed counts no more."""
     path = _hidden(folder, LOCK)
     with telling(folder):

@@ -37,7 +37,7 @@ def open_review(folder: Path, table: str | None, port: int, *, ready: Callable[[
     from cellmend.review.review import Review
 
     results = open_results(folder, table)
-    with only_run(folder, hint="It may be open in another review: end that one with Ctrl-C, or use its page."):
+    with only_run(folder, hint="it may be open in another review: end that one with Ctrl-C, or use its page."):
         opened = Review(results)
         if opened.ledger.left_out:
             many = f"{opened.ledger.left_out:,} lines of {results.decisions}"
