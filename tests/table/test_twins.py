@@ -53,6 +53,14 @@ def test_rows_that_are_alike_by_nature_are_not_told() -> None:
     assert find_twins(read_typed(measured)) == []
 
 
+def test_columns_of_lists_are_passed_over() -> None:
+    table = people()
+    table.loc[300, table.columns[1:]] = table.loc[7, table.columns[1:]]
+    assert (
+        find_twins(read_typed(table.assign(tags=[[nr] for nr in table["nr"]]))) == find_twins(read_typed(table)) != []
+    )
+
+
 def test_tables_without_columns_that_tell_have_none() -> None:
     assert find_twins(read_typed(pd.DataFrame({"a": range(30), "b": [1] * 30}))) == []
 

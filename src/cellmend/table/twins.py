@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from cellmend.table.priors import LOOKED_AT, MULTIPLIER, NEARLY_ALL, RARE, TEN, TOGETHER
 from cellmend.table.readtable import ReadTable
@@ -67,8 +68,10 @@ def _near(codes: Ints, says: Floats, most: int) -> tuple[Ints, Bools]:
 def _telling(table: ReadTable) -> tuple[list[str], Ints]:
     """The columns whose values stand more than once, but hardly in all rows, the most telling ones; (N, C)."""
     found = []
-    for name in table.names:
-        codes = codes_of(table.understood[name])
+    for name, column in zip(table.names, table.understood.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            continue
+        codes = codes_of(column)
         counts = np.bincount(codes)
         repeated = counts.max() > 1 and counts.max() <= NEARLY_ALL * table.rows
         found += [(float(((counts / table.rows) ** 2).sum()), name, codes)] if repeated else []
