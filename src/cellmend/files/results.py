@@ -33,8 +33,8 @@ def result_folder(folder: Path, names: Sequence[str], *, force: bool, size: int 
         refuse_to_overwrite(files, force=force)  # another run may have ended just now
         partial = _hidden(folder, PARTIAL)
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        try:
+        try:  # whatever stops it, also in this moment
+            partial.mkdir(parents=True)
             yield partial
             _move(partial, folder)
         finally:
@@ -65,18 +65,19 @@ def _beside(folder: Path, ending: str) -> Path:
 @contextmanager
 def only_run(folder: Path, hint: str = "wait, or choose another place with -o.") -> Iterator[None]:
     """While a run writes into a folder no other may; the lock of a run that was killed counts no more."""
-    path = _hidden(folder, LOCK)
-    with telling(folder):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = _locked(path)
-    if file is None:
-        raise FileError(f"{folder} is being written by another run. Hint: {hint}")
+    path, file = _hidden(folder, LOCK), None
     try:
+        with telling(folder):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = _locked(path)
+        if file is None:
+            raise FileError(f"{folder} is being written by another run. Hint: {hint}")
         _tidy_beside(folder)
         yield
     finally:
-        path.unlink(missing_ok=True)
-        file.close()
+        if file is not None:
+            path.unlink(missing_ok=True)
+            file.close()
 
 
 def _tidy_beside(folder: Path) -> None:
